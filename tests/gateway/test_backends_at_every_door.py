@@ -167,6 +167,46 @@ async def test_server_that_goes_away_lets_nobody_in_and_holds_up_nobody_else(tmp
                 await connect_mqtt(gateway)
 
 
+async def test_database_that_goes_away_lets_nobody_in_not_as_anonymous_either(tmp_path):
+    path = tmp_path / "users.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE users (name TEXT, hash TEXT, groups TEXT)")
+        connection.execute("INSERT INTO users VALUES ('ann', ?, 'plant')", (quick_hash("secret"),))
+    connection.close()
+    said = {"query": "SELECT hash, groups FROM users WHERE name = ${username}", "timeout_ms": 50, "cache_s": 0}
+    auth = make_auth(
+        {"kind": "sql", "dsn": f"sqlite:{path}", **said},
+        mqtt_anonymous=True,
+        default="allow",
+        users={"own": {"password_hash": quick_hash("own"), "groups": ["plant"]}},
+    )
+    async with running_gateway(tmp_path / "data", auth=auth) as gateway:
+        host, port = gateway.listening["amqp"]
+
+        async def check_away():
+            for user in ("ann", "eve"):
+                with pytest.raises(aiomqtt.MqttError, match=r"[Uu]navailable"):
+                    await connect_mqtt(gateway, user)
+            with pytest.raises(aiormq.exceptions.AMQPError):
+                await aio_pika.connect(host=host, port=port, login="ann", password="secret")
+            async with make_client(make_view(gateway), auth=("ann", "secret")) as client:
+                assert (await client.get("/api/whoami")).status_code == 503
+            assert await connect_mqtt(gateway, "own", "own") == "plant/1"
+            assert await connect_mqtt(gateway, None, None) == "plant/1"  # that has no name
+
+        assert await connect_mqtt(gateway) == "plant/1"
+        other = sqlite3.connect(path)
+        other.execute("BEGIN EXCLUSIVE")
+        await check_away()
+        other.close()
+        assert await connect_mqtt(gateway) == "plant/1"
+        kept = path.read_bytes()
+        path.write_bytes(b"rubbish" * 1_000)
+        await check_away()
+        path.write_bytes(kept)
+        assert await connect_mqtt(gateway) == "plant/1"
+
+
 async def test_users_of_a_back_end_that_is_taken_out_have_to_go(tmp_path):
     async with HttpServer(tell) as server:
         auth = make_auth({"kind": "http", "url": server.url})

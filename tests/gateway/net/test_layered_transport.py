@@ -24,6 +24,7 @@ from gateway.net.streams.layer import StreamError
 from gateway.net.streams.proxy_header import ProxyHeader
 from gateway.net.streams.tls import TlsLayer, TlsTerms
 from gateway.net.streams.tls_context import make_context
+from gateway.net.streams.websocket import WebSocketLayer
 from gateway.net.transport import HIGH_WATER_BYTES, UNREAD_BYTES_MAX
 from tests.support.certificates import authority_file, client_context, client_files, make_files
 from tests.support.connections import open_site, run_turns
@@ -138,6 +139,34 @@ async def test_a_handshake_that_stands_still_ends_in_time_and_counts_to_the_limi
         await close(writer)
         for sock in stuck:
             sock.close()
+
+
+@pytest.mark.parametrize(
+    ("make_layer", "said"),
+    [
+        (lambda host: WebSocketLayer("/mqtt"), b""),
+        (lambda host: WebSocketLayer("/mqtt"), b"GET /mqtt HTTP/1.1\r\nHost: x\r\n"),
+        (lambda host: ProxyHeader(host, TRUSTED), b""),
+        (lambda host: ProxyHeader(host, TRUSTED), b"PROXY TCP4 192.0.2.7"),
+        (lambda host: ProxyHeader(host, TRUSTED), b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c"),
+    ],
+    ids=["websocket", "half a request", "proxy", "half a line", "half a header"],
+)
+async def test_a_beginning_that_stands_still_ends_in_time_whatever_the_layer(make_layer, said):
+    async with open_site(make_layers=lambda host: [make_layer(host)]) as site:
+        with socket.create_connection(site.address) as stuck:
+            stuck.setblocking(False)
+            await until(lambda: len(site.table) == 1)
+            for byte in said:  # it drips, and that gains no time
+                await asyncio.get_running_loop().sock_sendall(stuck, bytes([byte]))
+                await run_turns()
+            now_ms = site.clock.now_ms()
+            site.timer.run_due(now_ms + OPEN_MS - 1_000)
+            assert len(site.table) == 1
+            site.timer.run_due(now_ms + OPEN_MS + 1_000)
+            await until(lambda: not len(site.table))
+            assert site.refused == {"handshake": 1}
+            assert site.handlers == []
 
 
 async def test_a_peer_that_leaves_during_the_handshake_is_forgotten(caplog):

@@ -3,10 +3,11 @@ from __future__ import annotations
 import asyncio
 import ssl
 
+import h11
 import pytest
 import trustme
 
-from gateway.auth.backends.http_client import ANSWER_BYTES_MAX, HttpClient, make_tls
+from gateway.auth.backends.http_client import ANSWER_BYTES_MAX, EVENTS_AT_A_TIME, HttpClient, make_tls
 from gateway.auth.backends.question import BackendError
 from gateway.settings import SettingsError
 from tests.support.http_server import HttpServer
@@ -65,6 +66,12 @@ HEAD = b"HTTP/1.1 200 OK\r\n"
         HEAD + b"X: " + b"y" * 100_000 + b"\r\n\r\n",
         HEAD + b"Content-Length: %d\r\n\r\n" % (10 * ANSWER_BYTES_MAX) + b"x" * (10 * ANSWER_BYTES_MAX),
         HEAD + b"\r\n" + b"x" * (ANSWER_BYTES_MAX + 1),
+        HEAD + b"X: y\r\n" * 10_000 + b"\r\n",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n5;" + b"x" * 100_000 + b"\r\n",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"f" * 30 + b"\r\n",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + b"X: y\r\n" * 10_000,
+        b"HTTP/1.1 100 Continue\r\n\r\n" * 1_000,
+        b"HTTP/1.1 101 Switching Protocols\r\n\r\n" + b"x" * 100,
     ],
 )
 async def test_answer_that_is_rubbish_or_huge_is_none(raw):
@@ -73,6 +80,37 @@ async def test_answer_that_is_rubbish_or_huge_is_none(raw):
         with pytest.raises(BackendError):
             await client.send("POST", body=b"x")
         client.close()
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"HTTP/1.1 100 Continue\r\n\r\n" * 1_000 + HEAD + b"Content-Length: 1\r\n\r\nx",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 1_000 + b"0\r\n\r\n",
+    ],
+)
+async def test_answer_in_many_pieces_lets_others_have_their_turn(raw, monkeypatch):
+    taken = [0]  # events, in each turn of the loop
+    following = h11.Connection.next_event
+
+    def count(state):
+        taken[-1] += 1
+        return following(state)
+
+    async def turn():
+        while True:
+            taken.append(0)
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(h11.Connection, "next_event", count)
+    async with HttpServer(lambda asked: raw) as server:
+        turning = asyncio.create_task(turn())
+        client = HttpClient(server.url)
+        assert set((await client.send("GET")).body) == set(b"x")
+        client.close()
+        turning.cancel()
+    assert sum(taken) > 1_000
+    assert max(taken) <= 2 * EVENTS_AT_A_TIME
 
 
 async def test_server_that_says_nothing_or_is_not_there_is_a_failure():

@@ -4,8 +4,10 @@ import asyncio
 
 import pytest
 
+from gateway.auth.backends.asked import AskedBackend
 from gateway.auth.backends.question import NO, NOT_MINE, BackendError, Question, Verdict
 from gateway.backend_settings import LdapBackendSettings
+from gateway.runtime import Clock
 from gateway.settings import SettingsError
 from tests.support.slapd import ADMIN, BASE, PEOPLE, SLAPD, Slapd
 
@@ -169,6 +171,30 @@ async def test_server_that_is_no_directory_lets_nobody_in(ldap, raw):
     with pytest.raises(Exception, match=r".*") as caught:  # of any kind: the chain takes none of them for a yes
         await backend.ask(ANN)
     assert "secret" not in str(caught.value)
+    server.close()
+
+
+@pytest.mark.parametrize("raw", [b"", b"\x30", b"\x30\x84\x7f\xff\xff\xff\x02"])
+async def test_directory_that_hangs_lets_nobody_in_when_the_time_is_over_and_holds_up_nobody_else(ldap, raw):
+    ended = asyncio.Event()
+
+    async def hang(reader, writer):
+        writer.write(raw)
+        await ended.wait()
+        writer.close()
+
+    server = await asyncio.start_server(hang, "127.0.0.1", 0)
+    slow = ldap(f"ldap://127.0.0.1:{server.sockets[0].getsockname()[1]}", **DIRECT, timeout_ms=50, requests_max=2)
+    asked = AskedBackend(slow, "auth.backends[0]", Clock(), b"key")
+    turns = 0
+    async with asyncio.timeout(5):
+        asking = asyncio.gather(*(asked.ask(ANN) for _ in range(3)), return_exceptions=True)
+        while not asking.done():
+            turns += 1
+            await asyncio.sleep(0)
+    assert [type(answer) for answer in asking.result()] == [BackendError] * 3
+    assert turns > 10  # the loop was not held up
+    ended.set()
     server.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -134,6 +135,12 @@ def test_what_is_sent_is_one_binary_message(size):
         (frame(PING, b"x", fin=False), 1002, "fragment"),
         (frame(PING, b"x" * 126), 1002, "payload len"),
         (frame(TEXT, b"\xff"), 1007, "decode"),
+        (frame(0xB), 1002, "invalid opcode"),
+        (frame(PING, b"x", rsv=2), 1002, "reserved bit"),
+        (frame(CLOSE, b"\x03\xe8", fin=False), 1002, "fragment"),
+        (b"\x82\xfe\x00\x05" + MASK + bytes(5), 1002, "payload len"),
+        (b"\x82\xff\x00\x00\x00\x00\x00\x00\xff\xff" + MASK, 1002, "payload len"),
+        (b"\x82\xff" + b"\xff" * 8 + MASK, 1002, "payload len"),
     ],
 )
 def test_frames_that_break_the_rules_end_the_stream_with_a_code(sent, code, reason):
@@ -141,6 +148,36 @@ def test_frames_that_break_the_rules_end_the_stream_with_a_code(sent, code, reas
     with pytest.raises(StreamError, match=f"websocket: .*{reason}"):
         layer.receive_data(sent)
     assert layer.data_to_send()[-4:] == bytes([0x88, 2]) + code.to_bytes(2)
+
+
+@pytest.mark.parametrize(
+    ("payload", "code"),
+    [
+        (b"\x03", 1002),
+        (b"\x03\xe7", 1002),
+        (b"\x03\xed", 1002),
+        (b"\x0b\xb7", 1002),
+        (b"\xff\xff", 1002),
+        (b"\x03\xe8\xff", 1007),
+    ],
+)
+def test_an_end_that_breaks_the_rules_is_answered_with_a_code(payload, code):
+    layer = opened()
+    with contextlib.suppress(StreamError):
+        layer.receive_data(frame(CLOSE, payload))
+    assert layer.data_to_send()[-4:] == bytes([0x88, 2]) + code.to_bytes(2)
+
+
+def test_a_message_without_end_is_handed_on_as_it_comes_and_not_kept():
+    layer = opened()
+    assert layer.receive_data(b"\x02\xff" + (1 << 62).to_bytes(8) + bytes(4)) == b""
+    tracemalloc.start()
+    try:
+        for _ in range(64):
+            assert len(layer.receive_data(bytes(1 << 16))) == 1 << 16
+        assert tracemalloc.get_traced_memory()[0] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_the_end_of_the_peer_is_answered_and_told_after_what_came_before():
