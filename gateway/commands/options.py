@@ -15,9 +15,18 @@ class ListFirst(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - typer's own kind of context is not public
         """Take the command's own options for those of the list."""
         is_told = args and not (args[0].startswith("-") and args[0] not in ctx.help_option_names)
-        if "list" in self.commands and not is_told:
+        is_completed = ctx.resilient_parsing and not args  # what comes next may be any command of the group
+        if "list" in self.commands and not is_told and not is_completed:
             args = ["list", *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:  # noqa: ANN401 - as above
+        """Return the group's commands, or the list's options, that begin so."""
+        listing = self.commands.get("list")
+        if listing is None or not incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        told = listing.make_context("list", [], parent=ctx, resilient_parsing=True)
+        return listing.shell_complete(told, incomplete)
 
 
 PLAIN: dict[str, Any] = {

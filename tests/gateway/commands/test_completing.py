@@ -50,5 +50,20 @@ def test_names_of_the_running_gateway_are_completed(running):
     client.send("DELETE", "/api/users/completer")
 
 
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("lmq user dis", ["disable"]),
+        ("lmq token ", ["add", "list", "revoke"]),
+        ("lmq user --w", ["--watch"]),
+        ("lmq user list --w", ["--watch"]),
+        ("lmq user --json --w", ["--watch"]),
+        ("lmq config sh", ["show"]),
+    ],
+)
+def test_commands_of_a_group_and_the_options_of_its_list_are_completed(line, found):
+    assert complete(line, "127.0.0.1:1") == found
+
+
 def test_a_gateway_that_is_not_there_completes_nothing_and_says_nothing():
     assert complete("lmq queue purge a", "127.0.0.1:1") == []
