@@ -70,6 +70,7 @@ export const users = listPage("Users", "", {
     { title: "User", sort: "name", read: (one) => one.name },
     { title: "Tags", read: (one) => (Array.isArray(one.tags) ? one.tags.join(", ") : one.tags) },
     { title: "Kept in", read: (one) => (one.lmq?.of_settings ? "the settings" : "the data folder") },
+    { title: "Comes in", read: (one) => (one.lmq?.is_disabled ? "no, disabled" : "yes") },
   ],
 });
 
