@@ -19,6 +19,7 @@ HEADERS = {
     "core/octets.pxd",
     "core/untracked.pxd",
     "gateway/net/socket_calls.pxd",
+    "gateway/net/streams/masks.pxd",
     "gateway/sync_calls.pxd",
     "lmq/remoting/integers.pxd",
 }

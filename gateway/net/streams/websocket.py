@@ -23,12 +23,13 @@ from wsproto.frame_protocol import CloseReason
 from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
 from gateway.net.streams.first_bytes import name_protocol
+from gateway.net.streams.frame_cutter import FrameCutter, head_of_binary
 from gateway.net.streams.layer import Layer, StreamError
 
 KIND = "websocket"
 SUBPROTOCOLS = ("mqtt", "mqttv3.1")  # MQTT-6.0.0-3, and what clients of MQTT 3.1 say
 HEAD_END = b"\r\n\r\n"
-EVENTS_AT_A_TIME = 16  # each costs some 10 us, whatever is in it
+FRAMES_AT_A_TIME = 16  # each that is not plain costs some 10 us, whatever is in it
 NOT_FOUND = 404
 BAD_REQUEST = 400
 
@@ -43,6 +44,7 @@ class WebSocketLayer(Layer):
     def __init__(self, path: str) -> None:
         self._path = path
         self._connection = WSConnection(ConnectionType.SERVER)
+        self._frames = FrameCutter()
         self._said = bytearray()
         self._tail = b""  # of the request as far as it came
         self._is_asked = False  # it is whole
@@ -53,41 +55,50 @@ class WebSocketLayer(Layer):
         Raises:
             StreamError: It is no WebSocket, not the one that is served here, or breaks its rules; the peer is told.
         """
-        if data:
-            self._feed(data)
-        self.has_more = False
         parts: list[bytes] = []
-        for count, event in enumerate(self._connection.events(), 1):
-            self._handle(event, parts)
-            if self.is_ended:
-                break
-            if count % EVENTS_AT_A_TIME == 0 and self.is_over():
-                self.has_more = True
+        if data:
+            self._feed(data, parts)
+        self.has_more = False
+        count = 0
+        while not self.is_ended and (piece := self._frames.take()) is not None:
+            if self._frames.is_plain:
+                parts.append(piece)
+            else:
+                self._connection.receive_data(piece)
+                self._handle_events(parts)
+            count += 1
+            if count % FRAMES_AT_A_TIME == 0 and self.is_over():
+                self.has_more = not self.is_ended
                 break
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def _feed(self, data: bytes) -> None:
-        """Give wsproto the bytes; what follows a request is kept until it is answered, for it would be lost."""
-        rest = b""
-        if not self._is_asked:
-            joined = self._tail + data
-            end = joined.find(HEAD_END)
-            self._is_asked = end >= 0
-            cut = end + len(HEAD_END) - len(self._tail) if self._is_asked else len(data)
-            data, rest = data[:cut], data[cut:]
-            self._tail = joined[1 - len(HEAD_END) :]
+    def _feed(self, data: bytes, parts: list[bytes]) -> None:
+        """Give wsproto the request, and the cutter what follows it."""
+        if self._is_asked:
+            self._frames.feed(data)
+            return
+        joined = self._tail + data
+        end = joined.find(HEAD_END)
+        self._is_asked = end >= 0
+        cut = end + len(HEAD_END) - len(self._tail) if self._is_asked else len(data)
+        data, rest = data[:cut], data[cut:]
+        self._tail = joined[1 - len(HEAD_END) :]
         try:
             self._connection.receive_data(data)
         except RemoteProtocolError as error:
             if error.event_hint is not None:
                 self._said += self._connection.send(error.event_hint)
-            name = "" if self.is_open else name_protocol(data)
+            name = name_protocol(data)
             reason = f"no HTTP, but {name}" if name not in {"", "HTTP"} else str(error).lower()
             raise StreamError(KIND, reason) from error
-        if rest:
-            for event in self._connection.events():
-                self._handle(event, [])
-            self._connection.receive_data(rest)
+        self._handle_events(parts)
+        self._frames.feed(rest)
+
+    def _handle_events(self, parts: list[bytes]) -> None:
+        for event in self._connection.events():
+            self._handle(event, parts)
+            if self.is_ended:
+                break
 
     def _handle(self, event: Event, parts: list[bytes]) -> None:
         if isinstance(event, BytesMessage):
@@ -132,10 +143,9 @@ class WebSocketLayer(Layer):
         Raises:
             StreamError: The peer has closed.
         """
-        try:
-            return self._connection.send(BytesMessage(data=bytes(data)))
-        except LocalProtocolError as error:
-            raise StreamError(KIND, "closed by the peer") from error
+        if self._connection.state is not ConnectionState.OPEN:
+            raise StreamError(KIND, "closed by the peer")
+        return b"".join((head_of_binary(len(data)), data))
 
     def close(self) -> None:
         """Say that the WebSocket ends, as it should."""

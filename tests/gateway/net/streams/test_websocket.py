@@ -12,7 +12,7 @@ from wsproto.events import AcceptConnection, BytesMessage, CloseConnection, Ping
 
 from gateway.net.streams.layer import StreamError
 from gateway.net.streams.stack import Stack
-from gateway.net.streams.websocket import EVENTS_AT_A_TIME, WebSocketLayer
+from gateway.net.streams.websocket import FRAMES_AT_A_TIME, WebSocketLayer
 
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="
 ACCEPT = b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo="  # of that key: RFC 6455, 1.3
@@ -210,12 +210,12 @@ def test_nothing_is_said_before_a_client_asked():
 def test_many_small_frames_are_taken_in_turns():
     layer = opened()
     layer.is_over = lambda: True
-    count = 10 * EVENTS_AT_A_TIME
+    count = 10 * FRAMES_AT_A_TIME
     got = [layer.receive_data(frame(BINARY, b"x") * count)]
     while layer.has_more:
         got.append(layer.receive_data(b""))
     assert b"".join(got) == b"x" * count
-    assert max(map(len, got)) == EVENTS_AT_A_TIME
+    assert max(map(len, got)) == FRAMES_AT_A_TIME
 
 
 def test_another_implementation_gets_in_and_out():
