@@ -15,6 +15,7 @@ from fastapi import HTTPException
 from pamqp import base, body, commands, frame, header, heartbeat
 
 from gateway.admin.login import Caller, not_in
+from gateway.admin.management.any_names import Get
 from gateway.admin.management.failures import bad_request, busy, not_found
 from gateway.admin.view import AdminView
 from gateway.amqp.handler import AmqpHandler
@@ -132,7 +133,7 @@ class AmqpLink(Transport):
         """
         if self._handler is not None:
             self._handler.reading.notes_origin = True
-        self._send(commands.Basic.Get(0, queue, no_ack))
+        self._send(Get(0, queue, no_ack))
         frame_ = await self._next()
         return await self._read_message(frame_) if isinstance(frame_, commands.Basic.GetOk) else None
 
@@ -236,7 +237,10 @@ class AmqpLink(Transport):
         is_of_connection = isinstance(
             frame_, commands.Connection.StartOk | commands.Connection.TuneOk | commands.Connection.Open
         )
-        self._outgoing += frame.marshal(frame_, 0 if is_of_connection else CHANNEL)
+        try:
+            self._outgoing += frame.marshal(frame_, 0 if is_of_connection else CHANNEL)
+        except (TypeError, ValueError) as error:  # a name or a property that is too long
+            raise bad_request(str(error)) from error
         self._pump_soon()
 
     def _pump_soon(self) -> None:

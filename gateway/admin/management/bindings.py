@@ -14,6 +14,7 @@ from pamqp.commands import Exchange as ExchangeMethod, Queue as QueueMethod
 
 from gateway.admin.login import Looker, Member
 from gateway.admin.management.amqp_link import open_link
+from gateway.admin.management.any_names import BindExchange, BindQueue, UnbindExchange, UnbindQueue
 from gateway.admin.management.argument_values import binding_arguments
 from gateway.admin.management.declared import BindingBody
 from gateway.admin.management.failures import not_found
@@ -99,10 +100,10 @@ async def bind(
     exchange = get_exchange(see_vhost(view, member, vhost), source)
     async with open_link(view, member, vhost) as link:
         if letter == "q":
-            queue = QueueMethod.Bind(0, destination, exchange.name, wanted.routing_key, False, wanted.arguments)  # noqa: FBT003
+            queue = BindQueue(0, destination, exchange.name, wanted.routing_key, False, wanted.arguments)  # noqa: FBT003
             await link.call(queue, QueueMethod.BindOk)
         else:
-            lead = ExchangeMethod.Bind(0, destination, exchange.name, wanted.routing_key, False, wanted.arguments)  # noqa: FBT003
+            lead = BindExchange(0, destination, exchange.name, wanted.routing_key, False, wanted.arguments)  # noqa: FBT003
             await link.call(lead, ExchangeMethod.BindOk)
     key = properties_key(wanted.routing_key, {X_MATCH: ALL, **wanted.arguments} if exchange.rule == HEADERS else {})
     return Response(status_code=201, headers={"Location": f"{quote(destination, safe='')}/{quote(key, safe='~')}"})
@@ -139,9 +140,9 @@ async def unbind(
     async with open_link(view, member, vhost) as link:
         told = (0, destination, found["source"], found["routing_key"])
         if letter == "q":
-            await link.call(QueueMethod.Unbind(*told, found["arguments"]), QueueMethod.UnbindOk)
+            await link.call(UnbindQueue(*told, found["arguments"]), QueueMethod.UnbindOk)
         else:
-            await link.call(ExchangeMethod.Unbind(*told, False, found["arguments"]), ExchangeMethod.UnbindOk)  # noqa: FBT003
+            await link.call(UnbindExchange(*told, False, found["arguments"]), ExchangeMethod.UnbindOk)  # noqa: FBT003
 
 
 def _find(view: AdminView, vhost: str, source: str, letter: Letter, destination: str, key: str) -> Placed:

@@ -9,6 +9,7 @@ from pamqp.commands import Exchange
 
 from gateway.admin.login import Member
 from gateway.admin.management.amqp_link import open_link
+from gateway.admin.management.any_names import DeclareExchange, DeleteExchange
 from gateway.admin.management.declared import ExchangeBody
 from gateway.admin.management.failures import CHANGED
 from gateway.admin.management.places import get_exchange, get_vhost
@@ -24,7 +25,7 @@ async def declare_exchange(
 ) -> Response:
     """Make an exchange, or see that it is there as described: 201 and 204."""
     is_there = get_vhost(view, vhost).exchanges.find(name) is not None
-    method = Exchange.Declare(
+    method = DeclareExchange(
         exchange=name,
         exchange_type=wanted.type,
         durable=wanted.durable,
@@ -48,4 +49,4 @@ async def delete_exchange(
     """Delete an exchange."""
     found = get_exchange(get_vhost(view, vhost), name)
     async with open_link(view, member, vhost) as link:
-        await link.call(Exchange.Delete(0, found.name, if_unused), Exchange.DeleteOk)
+        await link.call(DeleteExchange(0, found.name, if_unused), Exchange.DeleteOk)

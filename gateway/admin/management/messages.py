@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 
 from gateway.admin.login import Member
 from gateway.admin.management.amqp_link import Message, open_link
+from gateway.admin.management.any_names import Publish
 from gateway.admin.management.declared import Table
 from gateway.admin.management.failures import bad_request
 from gateway.admin.management.listing import Item
@@ -56,7 +57,7 @@ async def publish(view: View, member: Member, vhost: PathName, name: PathName, w
         )
     except binascii.Error as error:
         raise bad_request(f"the payload is not base64: {error}") from error
-    method = Basic.Publish(0, real_name(name), wanted.routing_key, True)  # noqa: FBT003 - mandatory
+    method = Publish(0, real_name(name), wanted.routing_key, True)  # noqa: FBT003 - mandatory
     async with open_link(view, member, vhost) as link:
         return {"routed": await link.publish(method, read_properties(wanted.properties), content)}
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from gateway.admin.login import Member
 from gateway.admin.management.amqp_link import open_link
+from gateway.admin.management.any_names import DeclareQueue, DeleteQueue, PurgeQueue
 from gateway.admin.management.declared import QueueBody
 from gateway.admin.management.failures import CHANGED
 from gateway.admin.management.places import get_queue, get_vhost
@@ -30,7 +31,7 @@ async def declare_queue(view: View, member: Member, vhost: PathName, name: PathN
     """Make a queue, or see that it is there as described: 201 and 204."""
     is_there = get_vhost(view, vhost).find(name) is not None
     async with open_link(view, member, vhost) as link:
-        method = Queue.Declare(0, name, False, wanted.durable, False, wanted.auto_delete, False, wanted.arguments)  # noqa: FBT003
+        method = DeclareQueue(0, name, False, wanted.durable, False, wanted.auto_delete, False, wanted.arguments)  # noqa: FBT003
         await link.call(method, Queue.DeclareOk)
     return Response(status_code=204 if is_there else 201)
 
@@ -47,7 +48,7 @@ async def delete_queue(
     """Delete a queue."""
     get_queue(get_vhost(view, vhost), name)
     async with open_link(view, member, vhost) as link:
-        await link.call(Queue.Delete(0, name, if_unused, if_empty), Queue.DeleteOk)
+        await link.call(DeleteQueue(0, name, if_unused, if_empty), Queue.DeleteOk)
 
 
 @QUEUE_ACTIONS.delete("/queues/{vhost}/{name}/contents", status_code=204)
@@ -55,7 +56,7 @@ async def purge_queue(view: View, member: Member, vhost: PathName, name: PathNam
     """Drop all messages that no consumer has."""
     get_queue(get_vhost(view, vhost), name)
     async with open_link(view, member, vhost) as link:
-        await link.call(Queue.Purge(0, name), Queue.PurgeOk)
+        await link.call(PurgeQueue(0, name), Queue.PurgeOk)
 
 
 @QUEUE_ACTIONS.post("/queues/{vhost}/{name}/actions", status_code=204)

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from gateway.admin.login import Member
 from gateway.admin.management.amqp_link import AmqpLink, open_link
+from gateway.admin.management.any_names import Publish
 from gateway.admin.management.failures import bad_request
 from gateway.admin.management.listing import Item
 from gateway.admin.management.places import get_queue, get_vhost
@@ -79,7 +80,7 @@ class _Move:
         found.properties.headers = {name: value for name, value in headers.items() if name not in COPIES} or None
         reason = self._find_hurdle(destination, found.properties.user_id)
         if not reason and not await self._link.publish(
-            Basic.Publish(0, "", destination or "", True),  # noqa: FBT003
+            Publish(0, "", destination or "", True),  # noqa: FBT003
             found.properties,
             found.body,
         ):
