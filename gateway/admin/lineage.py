@@ -19,14 +19,14 @@ from core.broker import Broker
 from core.lmq.queue_name import LIGHT_PREFIX
 from core.message import StoredBatch
 from gateway.admin.asking import ask, read_on
-from gateway.admin.login import Administrator, Looker
+from gateway.admin.login import Administrator, Caller, Looker
 from gateway.admin.outcomes import Outcomes, letter_of
 from gateway.admin.paths import PathName
 from gateway.admin.steps import walk
 from gateway.admin.stored import StoredRecord
 from gateway.admin.view import AdminView, View
 from gateway.door import Door
-from gateway.inventory import FateEntry, SubscriptionEntry, text_of
+from gateway.inventory import FateEntry, Inventory, SubscriptionEntry, text_of
 from gateway.rocketmq.topic_table import queue_key
 
 LINEAGE = APIRouter(prefix="/api/lmq", tags=["lmq"])
@@ -181,15 +181,20 @@ async def _find_offset(broker: Broker, queue_ref: int, stored: StoredRecord) -> 
 async def show_device(view: View, looker: Looker, client: PathName) -> Item:
     """What an MQTT client was meant to get and has not yet: its subscriptions, each with what waits and is in flight.
 
-    404: no such session.
+    404: no such session, or that of another user, for one that is told of its own alone.
     """
-    del looker
     for door in view.doors.values():
         subscriptions = door.inventory().subscriptions(client)
-        if subscriptions is not None:
+        if subscriptions is not None and await _is_told(looker, door.inventory(), client):
             owed = [_tell_owed(entry) async for entry in walk(subscriptions)]
             return {"client": client, "waiting": sum(one["waiting"] for one in owed), "subscriptions": owed}
     raise HTTPException(404, {"error": "Object Not Found", "reason": f"no session of client '{client}'"})
+
+
+async def _is_told(looker: Caller, inventory: Inventory, client: str) -> bool:
+    if looker.sees_all:
+        return True
+    return any([looker.may_see_user(one.user) async for one in walk(inventory.sessions()) if one.client == client])
 
 
 def _tell_owed(entry: SubscriptionEntry) -> Item:

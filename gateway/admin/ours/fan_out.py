@@ -83,7 +83,7 @@ async def show_fan_out(
         "widths": [{"from": width, "messages": count} for width, count in sorted(widths.items())],
         "topic_count": len(told),
         "topics": [_tell(*one) for one in widest],
-        "has_report": bool(view.settings().admin.fan_out_report),
+        "has_report": looker.sees_all and bool(view.settings().admin.fan_out_report),
     }
 
 

@@ -5,7 +5,8 @@ import aiomqtt
 import pytest
 
 from core.settings import StoreSettings
-from tests.support.admin import ELSEWHERE, managed_gateway
+from tests.support.admin import ELSEWHERE, make_client, make_view, managed_gateway
+from tests.support.logins import quick_hash
 
 pytestmark = pytest.mark.asyncio
 
@@ -117,6 +118,20 @@ async def test_a_device_is_told_what_it_has_not_got_yet(tmp_path):
         (subscription,) = told["subscriptions"]
         assert (subscription["topic_filter"], subscription["waiting"], subscription["inflight"]) == ("plant/#", 3, 0)
         assert (await client.get("/api/lmq/devices/nobody")).status_code == 404
+
+
+async def test_of_devices_who_manages_is_told_of_its_own(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        rights = {"configure": ".*", "write": ".*", "read": ".*"}
+        for user in ("ann", "bob"):
+            await client.put(f"/api/users/{user}", json={"password_hash": quick_hash("x"), "tags": "management"})
+            await client.put(f"/api/permissions/%2F/{user}", json=rights)
+            async with _mqtt(gateway, f"of {user}", username=user, password="x", clean_session=False) as device:
+                await device.subscribe("plant/#", qos=1)
+        async with make_client(make_view(gateway), auth=("ann", "x")) as ann:
+            assert (await ann.get("/api/lmq/devices/of%20ann")).json()["client"] == "of ann"
+            assert (await ann.get("/api/lmq/devices/of%20bob")).status_code == 404
+        assert (await client.get("/api/lmq/devices/of%20bob")).status_code == 200
 
 
 @pytest.mark.parametrize("message_id", ["7", "nonsense", "9" * 19, "0" * 32, "-1"])

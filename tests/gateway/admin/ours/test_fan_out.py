@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.admin import declare, managed_gateway
+from tests.support.admin import declare, make_client, make_view, managed_gateway
 from tests.support.admin_clients import publish, subscribe
+from tests.support.logins import quick_hash
 
 pytestmark = pytest.mark.asyncio
 
@@ -36,7 +37,10 @@ async def test_nothing_was_published_yet(tmp_path):
 
 async def test_the_page_that_spark_wrote_is_shown_and_may_load_nothing(tmp_path):
     out = tmp_path / "report"
-    async with managed_gateway(tmp_path / "data", admin={"fan_out_report": str(out), "listen": "off"}) as (_, client):
+    async with managed_gateway(tmp_path / "data", admin={"fan_out_report": str(out), "listen": "off"}) as (
+        gateway,
+        client,
+    ):
         assert "no report" in (await client.get("/api/lmq/fan-out/report")).text
         out.mkdir()
         (out / "index.html").write_text("<p>fan-out</p>")
@@ -44,3 +48,6 @@ async def test_the_page_that_spark_wrote_is_shown_and_may_load_nothing(tmp_path)
         assert (answer.text, answer.headers["content-type"]) == ("<p>fan-out</p>", "text/html; charset=utf-8")
         assert "script" not in answer.headers["content-security-policy"]
         assert (await client.get("/api/lmq/fan-out")).json()["has_report"] is True
+        await client.put("/api/users/ann", json={"password_hash": quick_hash("x"), "tags": "management"})
+        async with make_client(make_view(gateway), auth=("ann", "x")) as ann:  # to which it is not shown
+            assert (await ann.get("/api/lmq/fan-out")).json()["has_report"] is False
