@@ -32,7 +32,7 @@ def test_no_answer_is_a_fault_or_other_than_described(tmp_path):
     if not (folder / "env" / "bin" / "st").exists():
         fetch(sys.executable, folder, sys.executable, "-m", "venv", "env")
         fetch(sys.executable, folder, "env/bin/pip", "install", "--quiet", TOOL)
-    with GatewayProcess(tmp_path, doors=("mqtt", "amqp", "admin")) as gateway:
+    with GatewayProcess(tmp_path) as gateway:
         host, port = gateway.address("admin")
         tool = str(folder / "env" / "bin" / "st")
         command = [

@@ -8,6 +8,7 @@ import subprocess
 
 import aio_pika
 import aiomqtt
+import httpx
 import pytest
 
 from tests.support.elsewhere import beside_ci, build
@@ -41,6 +42,15 @@ async def fill(gateway):
             await device.publish("plant/1/temp", b"21.5", qos=1, retain=True)
         await device.publish("$delayed/600/later/1", b"not yet", qos=1)
     await connection.close()
+    host, port = gateway.address("admin")
+    async with httpx.AsyncClient(base_url=f"http://{host}:{port}/api", auth=("guest", "guest")) as client:
+        for path, said in (
+            ("vhosts/v", {}),
+            ("queues/v/hers", {}),
+            ("users/ann", {"password": "ann", "tags": "management"}),
+            ("permissions/v/ann", {"configure": ".*", "write": ".*", "read": ".*"}),
+        ):
+            (await client.put(f"/{path}", json=said)).raise_for_status()
 
 
 def find_chromium():
@@ -53,7 +63,7 @@ def find_chromium():
 def test_every_page_shows_and_what_an_operator_does_works(tmp_path):
     chromium = find_chromium()
     folder = build("npm", "console", "npm", "install", "--no-package-lock", "--no-audit", "--no-fund")
-    with GatewayProcess(tmp_path, doors=("mqtt", "amqp", "admin")) as gateway:
+    with GatewayProcess(tmp_path) as gateway:
         asyncio.run(fill(gateway))
         host, port = gateway.address("admin")
         command = ["node", "walk.mjs", f"http://{host}:{port}", chromium]

@@ -7,13 +7,19 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from gateway.admin.login import Administrator
+from gateway.admin.login import Administrator, Looker
 from gateway.admin.management.listing import Item
 from gateway.admin.view import View
 from gateway.logs import change_level, recent_lines, told_levels
 from gateway.settings_text import settings_text
 
 ITSELF = APIRouter()
+
+
+@ITSELF.get("/caller")
+async def show_caller(looker: Looker) -> Item:
+    """Who asks, and its tags, also somebody that did not log in: the name is empty then."""
+    return {"name": looker.user, "tags": list(looker.tags)}
 
 
 @ITSELF.get("/logs")

@@ -1,8 +1,9 @@
 // Shows the page that the address names, and what is true on every page.
 
+import { askCaller, mayAskAll } from "./caller.js";
 import { h, told } from "./dom.js";
 import { live } from "./live.js";
-import { PAGES, NAVIGATION } from "./pages.js";
+import { FOR_ADMINISTRATORS, NAVIGATION, PAGES } from "./pages.js";
 
 const main = document.getElementById("main");
 const nav = document.getElementById("nav");
@@ -16,6 +17,8 @@ function readAddress() {
   const [name, ...parts] = where.split("/").map(decodeURIComponent);
   return { name: name || "overview", parts, params: new URLSearchParams(question) };
 }
+
+const isShown = (name) => mayAskAll() || !FOR_ADMINISTRATORS.has(name);
 
 async function showPage() {
   leaving.abort();
@@ -32,6 +35,10 @@ async function showPage() {
   const title = page.title(parts);
   document.title = `${title} – LMQ Gateway`;
   main.append(h("h1", {}, title));
+  if (!isShown(name)) {
+    main.append(h("p", {}, "This page is for administrators."));
+    return;
+  }
   try {
     await page.show(main, { parts, params, signal });
   } catch (error) {
@@ -46,7 +53,7 @@ function showNavigation(name) {
       { className: "stay" },
       NAVIGATION.map(([group, names]) => [
         group && h("h2", {}, group),
-        ...names.map(([page, title]) => h("a", { href: `#/${page}`, "aria-current": page === name ? "page" : undefined }, title)),
+        ...names.filter(([page]) => isShown(page)).map(([page, title]) => h("a", { href: `#/${page}`, "aria-current": page === name ? "page" : undefined }, title)),
       ]),
     ),
   );
@@ -71,10 +78,12 @@ function switchScheme() {
 
 document.documentElement.dataset.scheme = localStorage.getItem("scheme") ?? "";
 document.getElementById("scheme").addEventListener("click", switchScheme);
-addEventListener("hashchange", () => {
+addEventListener("hashchange", async () => {
+  await askCaller(); // it may have logged in meanwhile
   showPage();
   main.focus();
 });
 live.addEventListener("change", showState);
 live.start();
+await askCaller();
 showPage();

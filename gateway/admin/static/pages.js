@@ -24,6 +24,9 @@ export const PAGES = {
   letters, delayed, doors, bridges, rights, "fan-out": fanOut,
 };
 
+// Pages that show nothing to others.
+export const FOR_ADMINISTRATORS = new Set(["message", "users", "rights", "settings", "logs"]);
+
 export const NAVIGATION = [
   ["", [["overview", "Overview"], ["connections", "Connections"], ["route", "Where does it go?"], ["message", "Where did it go?"], ["log", "The log's queues"], ["fan-out", "Fan-out"], ["letters", "Dead letters"], ["delayed", "Delayed"]]],
   ["MQTT", [["topics", "Topics"], ["sessions", "Sessions"], ["subscriptions", "Subscriptions"], ["retained", "Retained"]]],

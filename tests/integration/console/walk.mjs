@@ -12,16 +12,22 @@ function wrong(where, what) {
   console.log(`wrong: ${where}: ${what}`);
 }
 
-async function open(browser, width, colorScheme) {
+async function open(browser, width, colorScheme, user = "guest") {
   const context = await browser.newContext({
     viewport: { width, height: 800 },
     colorScheme,
-    httpCredentials: { username: "guest", password: "guest" },
+    httpCredentials: { username: user, password: user },
   });
   const page = await context.newPage();
   page.on("console", (said) => ["error", "warning"].includes(said.type()) && wrong(page.url(), said.text()));
   page.on("pageerror", (error) => wrong(page.url(), error.message));
   return page;
+}
+
+async function findPages(page) {
+  await page.goto(base);
+  await page.waitForSelector("nav a");
+  return page.evaluate(() => [...document.querySelectorAll("nav a")].map((node) => node.hash.slice(2)));
 }
 
 async function look(page, where) {
@@ -116,6 +122,25 @@ async function seeTheGateway(page) {
   await expectText(page, "a right", "Yes");
 }
 
+// One with the tag `management` is offered what it may see, and nothing asks it for another login.
+async function seeWhatOneThatManagesMay(browser) {
+  const page = await open(browser, WIDTHS[0], "light", "ann");
+  await page.goto(base);
+  await page.evaluate(() => fetch("api/whoami")); // from this machine it would look without a login
+  const offered = await findPages(page);
+  for (const where of offered) await look(page, where);
+  if (offered.includes("settings") || !offered.includes("queues")) wrong("management", `it is offered ${offered}`);
+  await page.goto(`${base}/#/queues`);
+  await expectText(page, "a queue of its own", "hers");
+  await page.click("main a:has-text('hers')");
+  await expectText(page, "a queue of its own", "Unacknowledged");
+  await page.click("main a:has-text('its messages')");
+  await expectText(page, "its messages", "They are shown to administrators here.");
+  await page.goto(`${base}/#/settings`);
+  await expectText(page, "settings", "This page is for administrators.");
+  await page.context().close();
+}
+
 // In milliseconds, of the whole page from an empty cache.
 async function timeFirstPaint(browser) {
   const page = await open(browser, WIDTHS[0], "light");
@@ -128,6 +153,7 @@ async function timeFirstPaint(browser) {
 
 async function useKeys(page) {
   await page.goto(`${base}/#/`);
+  await page.reload(); // where the keys were before does not count
   await page.waitForSelector("main h1");
   await page.keyboard.press("Tab");
   const first = await page.evaluate(() => document.activeElement.className);
@@ -143,9 +169,7 @@ async function showHostileText(page) {
 
 const browser = await chromium.launch({ executablePath, args: FLAGS });
 const page = await open(browser, WIDTHS[0], "light");
-await page.goto(base);
-await page.waitForSelector("nav a");
-const pages = await page.evaluate(() => [...document.querySelectorAll("nav a")].map((node) => node.hash.slice(2)));
+const pages = await findPages(page);
 for (const width of WIDTHS) {
   const each = await open(browser, width, width === WIDTHS[0] ? "light" : "dark");
   for (const where of pages) await look(each, where);
@@ -157,6 +181,7 @@ await sendBack(page);
 await takeBack(page);
 await seeTheGateway(page);
 await useKeys(page);
+await seeWhatOneThatManagesMay(browser);
 console.log(`first paint after ${await timeFirstPaint(browser)} ms`);
 await browser.close();
 console.log(`ok ${seen}`);

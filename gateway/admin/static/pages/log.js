@@ -1,6 +1,7 @@
 // Every light queue of the log, its messages from an offset or a moment, and where a message went.
 
 import { get, path } from "../api.js";
+import { mayAskAll } from "../caller.js";
 import { card, facts, h, told } from "../dom.js";
 import { bytes, count, lightName, moment, rate } from "../format.js";
 import { List, table } from "../list.js";
@@ -91,6 +92,12 @@ async function showQueue(main, signal, name, params) {
     ]),
     box,
     h("h2", {}, "Messages"),
+  );
+  if (!mayAskAll()) {
+    main.append(h("p", { className: "faint" }, "They are shown to administrators here."));
+    return;
+  }
+  main.append(
     h("p", { className: "faint" }, "Looking consumes nothing."),
     h(
       "div",

@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 from gateway.logs import set_up_logs, tell
-from tests.support.admin import make_client, make_view, managed_gateway
+from tests.support.admin import ELSEWHERE, make_client, make_view, managed_gateway
 from tests.support.gateway import running_gateway
 from tests.support.logins import quick_hash
 
@@ -90,3 +90,14 @@ async def test_retention_runs_when_it_is_asked_for(tmp_path):
         async with make_client(view) as client:
             assert (await client.post("/api/lmq/retention")).json()["segments"] == 7
         assert len(view.broker.asked) == 1
+
+
+async def test_a_page_is_told_for_whom_it_is(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        await client.put("/api/users/ann", json={"password_hash": quick_hash("x"), "tags": "management"})
+        view = make_view(gateway)
+        async with make_client(view, auth=("ann", "x")) as ann, make_client(view, auth=None) as nobody:
+            assert (await ann.get("/api/lmq/caller")).json() == {"name": "ann", "tags": ["management"]}
+            assert (await nobody.get("/api/lmq/caller")).json() == {"name": "", "tags": ["monitoring"]}
+        async with make_client(view, auth=None, peer=ELSEWHERE) as stranger:
+            assert (await stranger.get("/api/lmq/caller")).status_code == 401
