@@ -49,8 +49,14 @@ async def fill(gateway):
             ("queues/v/hers", {}),
             ("users/ann", {"password": "ann", "tags": "management"}),
             ("permissions/v/ann", {"configure": ".*", "write": ".*", "read": ".*"}),
+            ("permissions/%2F/ann", {"configure": "^mqtt", "write": "^mqtt", "read": "^(mqtt|amq.topic)"}),
         ):
             (await client.put(f"/{path}", json=said)).raise_for_status()
+    host, port = gateway.address("mqtt")
+    async with aiomqtt.Client(
+        host, port, identifier="of ann", username="ann", password="ann", clean_session=False
+    ) as hers:
+        await hers.subscribe("plant/#", qos=1)
 
 
 def find_chromium():

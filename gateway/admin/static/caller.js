@@ -12,5 +12,8 @@ export async function askCaller() {
   }
 }
 
-// Whether it is worth asking for what only administrators are told.
+// Whether it is told of everything, not of its own virtual hosts and sessions alone.
+export const seesAll = () => mayAskAll() || caller.tags.includes("monitoring");
+
+// Whether it is worth asking for what only administrators are told, and offering what only they may do.
 export const mayAskAll = () => caller.name === "" || caller.tags.includes("administrator");

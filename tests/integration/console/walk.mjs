@@ -136,6 +136,9 @@ async function seeWhatOneThatManagesMay(browser) {
   await expectText(page, "a queue of its own", "Unacknowledged");
   await page.click("main a:has-text('its messages')");
   await expectText(page, "its messages", "They are shown to administrators here.");
+  await page.goto(`${base}/#/sessions/of ann`);
+  await expectText(page, "a session of its own", "offset 5");
+  if (await page.locator("main a, main button").count()) wrong("a session of its own", "it is offered what it may not do");
   await page.goto(`${base}/#/settings`);
   await expectText(page, "settings", "This page is for administrators.");
   await page.context().close();

@@ -1,6 +1,7 @@
 // Messages that wait for their moment, at any door, and taking one back.
 
 import { get, path, remove } from "../api.js";
+import { mayAskAll } from "../caller.js";
 import { confirmed, h, told } from "../dom.js";
 import { bytes, count, duration, moment } from "../format.js";
 import { table } from "../list.js";
@@ -32,7 +33,7 @@ export const delayed = {
       { title: "Publisher", read: (one) => one.client || one.user || "" },
       { title: "Bytes", isNumber: true, read: (one) => bytes(one.body_bytes) },
       { title: "Body", read: (one) => h("span", { className: "mono" }, one.body.length > 120 ? `${one.body.slice(0, 120)}…` : one.body) },
-      { title: "", read: (one) => h("button", { className: "act danger", type: "button", onclick: () => takeBack(one) }, "Take back") },
+      { title: "", read: (one) => mayAskAll() && h("button", { className: "act danger", type: "button", onclick: () => takeBack(one) }, "Take back") },
     ];
     const load = async (after) => {
       try {

@@ -1,15 +1,16 @@
 // Every light queue of the log, its messages from an offset or a moment, and where a message went.
 
 import { get, path } from "../api.js";
-import { mayAskAll } from "../caller.js";
+import { mayAskAll, seesAll } from "../caller.js";
 import { card, facts, h, told } from "../dom.js";
 import { bytes, count, lightName, moment, rate } from "../format.js";
 import { List, table } from "../list.js";
 
 const PAGE = 20;
 
-// A link into a queue of the log, from an offset on.
+// A link into a queue of the log, from an offset on; text where that is not shown: clients share the queues of MQTT.
 export function logLink(lightQueue, offset, text) {
+  if (!seesAll() && !lightQueue.startsWith("%LMQ%amqp%")) return text;
   return h("a", { href: `#/log/${path(lightQueue)}${offset === undefined ? "" : `?offset=${offset}`}` }, text);
 }
 

@@ -1,6 +1,7 @@
 // MQTT's sessions, and what each was meant to get and has not.
 
 import { get, path, remove } from "../api.js";
+import { mayAskAll } from "../caller.js";
 import { card, confirmed, h, told } from "../dom.js";
 import { count, yes } from "../format.js";
 import { List, table } from "../list.js";
@@ -35,7 +36,7 @@ async function showSession(main, signal, client) {
       box.replaceChildren(told(error.message, true));
     }
   };
-  main.append(figures, box, h("div", { className: "bar" }, h("button", { className: "act danger", type: "button", onclick: end }, "End the session")));
+  main.append(figures, box, mayAskAll() ? h("div", { className: "bar" }, h("button", { className: "act danger", type: "button", onclick: end }, "End the session")) : "");
   const load = async () => {
     const owed = await get(`api/lmq/devices/${path(client)}`, {}, signal);
     const inflight = owed.subscriptions.reduce((total, one) => total + one.inflight, 0);
