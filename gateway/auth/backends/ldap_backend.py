@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import re
+import socket
 import ssl
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -35,6 +37,7 @@ from gateway.auth.backends.question import (
 from gateway.backend_settings import LdapBackendSettings, fill
 from gateway.settings import SettingsError
 
+ANSWERS_BYTES_MAX = 1 << 20  # of one connection: a user in GROUPS_MAX groups with long names has far less
 SUCCESS, NOT_PROVEN = 0, (48, 49)  # codes of results
 _NAMED = re.compile(r"(?:^|[(,+])([A-Za-z][A-Za-z0-9-]*)=\$\{username\}(?=[),+]|$)")  # attributes that are a name
 
@@ -151,10 +154,10 @@ class LdapBackend:
         )
 
     def _bind(self, connection: ldap3.Connection) -> None:
-        if self.settings.starttls:
-            connection.open()
-            if not connection.start_tls(read_server_info=False):
-                raise BackendError("it does not take StartTLS")
+        connection.open(read_server_info=False)
+        connection.socket = _BoundedSocket(connection.socket, time.monotonic() + self.settings.timeout_ms / 1000)
+        if self.settings.starttls and not connection.start_tls(read_server_info=False):
+            raise BackendError("it does not take StartTLS")
         connection.bind()
 
     def _search(
@@ -196,6 +199,34 @@ class _closing:  # noqa: N801  # as contextlib's
         _end(self._connection)
 
 
+class _BoundedSocket:
+    """A socket that is read until a moment and up to so many bytes: the library bounds single reads alone."""
+
+    def __init__(self, plain: socket.socket, until_s: float) -> None:
+        self.plain = plain
+        self._until_s = until_s
+        self._bytes_left = ANSWERS_BYTES_MAX
+
+    def recv(self, size: int) -> bytes:
+        """Return what came.
+
+        Raises:
+            OSError: It takes too long, or is too much.
+        """
+        left_s = self._until_s - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError("its answers take too long")
+        self.plain.settimeout(left_s)
+        data = self.plain.recv(size)
+        self._bytes_left -= len(data)
+        if self._bytes_left < 0:
+            raise OSError("its answers are too long")
+        return data
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # all else is the socket's
+        return getattr(self.plain, name)
+
+
 class _Tls(ldap3.Tls):  # type: ignore[misc]  # the library has no types
     """TLS by a context of the standard library, which checks the name, too."""
 
@@ -206,9 +237,13 @@ class _Tls(ldap3.Tls):  # type: ignore[misc]  # the library has no types
 
     def wrap_socket(self, connection: ldap3.Connection, do_handshake: bool = False) -> None:  # noqa: FBT001, FBT002  # as above
         """Begin TLS on a connection's socket."""
-        connection.socket = self._context.wrap_socket(
-            connection.socket, do_handshake_on_connect=do_handshake, server_hostname=self._host
-        )
+        bounded = connection.socket if isinstance(connection.socket, _BoundedSocket) else None  # at StartTLS
+        plain = connection.socket if bounded is None else bounded.plain
+        safe = self._context.wrap_socket(plain, do_handshake_on_connect=do_handshake, server_hostname=self._host)
+        if bounded is None:
+            connection.socket = safe
+        else:
+            bounded.plain = safe
 
 
 def _end(connection: ldap3.Connection) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import pytest
 
@@ -12,7 +13,7 @@ from gateway.settings import SettingsError
 from tests.support.slapd import ADMIN, BASE, PEOPLE, SLAPD, Slapd
 
 pytest.importorskip("ldap3")
-from gateway.auth.backends.ldap_backend import LdapBackend, find_name  # it needs the library
+from gateway.auth.backends.ldap_backend import ANSWERS_BYTES_MAX, LdapBackend, find_name  # it needs the library
 
 pytestmark = [
     pytest.mark.asyncio,
@@ -196,6 +197,30 @@ async def test_directory_that_hangs_lets_nobody_in_when_the_time_is_over_and_hol
     assert turns > 10  # the loop was not held up
     ended.set()
     server.close()
+
+
+@pytest.mark.parametrize("size", [1, 1 << 16], ids=["drips", "floods"])
+async def test_directory_that_answers_without_end_is_given_up_by_time_and_by_size(ldap, size):
+    sent = 0
+
+    async def answer(reader, writer):
+        nonlocal sent
+        writer.write(b"\x30\x84\x7f\xff\xff\xff")
+        with contextlib.suppress(ConnectionError):
+            while True:
+                writer.write(bytes(size))
+                await writer.drain()
+                sent += size
+                await asyncio.sleep(0)
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    endless = ldap(f"ldap://127.0.0.1:{server.sockets[0].getsockname()[1]}", **DIRECT, timeout_ms=200)
+    async with asyncio.timeout(5):
+        with pytest.raises(BackendError, match=r"too long|timed out"):
+            await endless.ask(ANN)  # as the thread does it: nobody has to give it up
+    server.close()
+    assert sent < 16 * ANSWERS_BYTES_MAX  # with what both sockets hold
 
 
 async def test_groups_are_called_by_the_value_in_front():
