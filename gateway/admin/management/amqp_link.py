@@ -15,7 +15,7 @@ from fastapi import HTTPException
 from pamqp import base, body, commands, frame, header, heartbeat
 
 from gateway.admin.login import Caller, not_in
-from gateway.admin.management.any_names import Get
+from gateway.admin.management.any_names import Get, OpenConnection
 from gateway.admin.management.failures import bad_request, busy, not_found
 from gateway.admin.view import AdminView
 from gateway.amqp.handler import AmqpHandler
@@ -88,7 +88,7 @@ class AmqpLink(Transport):
         tune = await self._expect(commands.Connection.Tune)
         self.payload_max = (tune.frame_max or 131_072) - 8
         self._send(commands.Connection.TuneOk(tune.channel_max, tune.frame_max, 0))
-        self._send(commands.Connection.Open(vhost))
+        self._send(OpenConnection(vhost))
         await self._expect(commands.Connection.OpenOk)
         await self.call(commands.Channel.Open(), commands.Channel.OpenOk)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar, cast
 
 from pamqp import base
-from pamqp.commands import Basic, Exchange, Queue
+from pamqp.commands import Basic, Connection, Exchange, Queue
 
 Method = TypeVar("Method", bound=base.Frame)
 
@@ -14,6 +14,7 @@ def _with_any_names(kind: type[Method]) -> type[Method]:
     return cast("type[Method]", type(kind.__name__, (kind,), {"validate": lambda _method: None}))
 
 
+OpenConnection = _with_any_names(Connection.Open)
 DeclareQueue = _with_any_names(Queue.Declare)
 DeleteQueue = _with_any_names(Queue.Delete)
 PurgeQueue = _with_any_names(Queue.Purge)

@@ -39,6 +39,13 @@ async def test_queues_and_exchanges_have_any_names(tmp_path, name):
         assert (await client.delete(exchange)).status_code == 204
 
 
+async def test_virtual_hosts_have_long_names(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        vhost = "v" * 200
+        assert (await client.put(f"/api/vhosts/{vhost}")).status_code == 201
+        assert (await client.put(f"/api/queues/{vhost}/q", json={})).status_code == 201
+
+
 @pytest.mark.parametrize("length", [256, 257])
 async def test_what_is_too_long_is_said_to_be(tmp_path, length):
     long = "x" * length
