@@ -152,7 +152,6 @@ class Gateway:
         settings = self.settings
         mqtt = MqttDoor(self.broker, settings.mqtt, self.authenticator)
         self.authenticator.stored.on_deleted = self._forget_user
-        self.authenticator.stored.on_disabled = mqtt.end_sessions_of
         self.doors[MqttDoor.name] = mqtt
         self.doors[AmqpDoor.name] = amqp = AmqpDoor(self.broker, settings.amqp, self.authenticator)
         self.event_stream = EventStream(self.broker, amqp.vhosts, self.authenticator.events, self.clock)

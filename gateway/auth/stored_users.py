@@ -44,7 +44,6 @@ class StoredUsers:
         self.rows: dict[str, UserRows] = {}  # of users that are here, or were given permissions
         self.on_changed: Callable[[], None] = _nothing
         self.on_deleted: Callable[[str], None] = _nobody  # the user of that name
-        self.on_disabled: Callable[[str], None] = _nobody
         self._table = table
         for key, value in () if table is None else list(table.items()):
             kind, user, *parts = json.loads(key)
@@ -73,8 +72,6 @@ class StoredUsers:
         """Let nobody in as a user that is there, or let the user in again; all else of it stays."""
         known = self.users[name]
         self._keep_user(name, known.kept, known.tags, known.secret.decode(), is_disabled=is_disabled)
-        if is_disabled:
-            self.on_disabled(name)
 
     def _keep_user(self, name: str, kept: str, tags: tuple[str, ...], secret: str, *, is_disabled: bool) -> None:
         said = {"hash": kept, "tags": list(tags), "secret": secret, **({"disabled": True} if is_disabled else {})}

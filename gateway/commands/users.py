@@ -130,7 +130,7 @@ def disable(
     user: UserOption = None,
     password: PasswordOption = None,
 ) -> None:
-    """Let nobody in as a user until `lmq user enable`; its connections are closed, and its MQTT sessions end."""
+    """Let nobody in as a user until `lmq user enable`; its connections are closed, its MQTT sessions stay."""
     AdminClient(admin, user, password).send("POST", f"/api/lmq/users/{quote(name)}/disable")
 
 

@@ -161,7 +161,7 @@ async def set_tags(view: View, administrator: Administrator, name: PathName, sai
 
 @USERS.post("/lmq/users/{name}/disable", status_code=204)
 async def disable_user(view: View, administrator: Administrator, name: PathName) -> None:
-    """Let nobody in as a user, by whatever door; its connections are closed, its MQTT sessions end."""
+    """Let nobody in as a user, by whatever door; its connections are closed, its MQTT sessions stay."""
     del administrator
     await _set_disabled(view, name, is_disabled=True)
 
