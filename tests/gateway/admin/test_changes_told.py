@@ -59,7 +59,8 @@ async def test_change_that_somebody_may_not_make_is_told(tmp_path):
         gateway.authenticator.events.listen(told.append)
         assert (await client.delete("/api/users/ann")).status_code == 401
         assert (await client.get("/api/users")).status_code == 401
-    assert [(event.kind, event.actor.user, event.fields["name"]) for event in told] == [
+    denied = [event for event in told if event.actor.door == "admin"]  # others may come by to this port
+    assert [(event.kind, event.actor.user, event.fields["name"]) for event in denied] == [
         ("access.denied", "mo", "/api/users/ann")
     ]
 
