@@ -36,7 +36,7 @@ class Bound:
     limit: float
     at: int
     base: int | None = None
-    why: str = ""  # where the limit is not the issue's own word
+    why: str = ""  # where the limit is not a requirement's own word
 
     def find(self, points: Sequence[Point]) -> float | None:
         """Return what is bounded, None where a size that it takes was not measured."""
