@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Sequence
 from typing import NamedTuple
 
-READERS_MAX = 1_024  # those whose messages ended last
+READERS_MAX = 1_024  # the readers with the latest endings
 RUNS_MAX = 128  # of one reader, the latest
 PURGED = "purged"
 PURGED_OR_DONE = "acknowledged or purged"  # some were taken and done before, which of them is not kept

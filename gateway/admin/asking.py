@@ -23,14 +23,16 @@ async def ask(begin: Callable[[Callable[[Any], None]], None]) -> Any:  # noqa: A
     return await found
 
 
-async def read_on(broker: Broker, queue_ref: int, offset: int, into: StoredBatch) -> int:
-    """Read on in a queue, and wait for messages that are on their way.
+async def read_on(
+    broker: Broker, queue_ref: int, offset: int, into: StoredBatch, bytes_max: int = READ_BYTES_MAX
+) -> int:
+    """Fill a batch from an offset of a queue on, and wait for messages that are on their way; return how many it has.
 
     Raises:
         HTTPException: 503: They did not come.
     """
     for _ in range(AGAIN_MAX):
-        count = broker.read(queue_ref, offset, into, into.capacity, READ_BYTES_MAX)
+        count = broker.read(queue_ref, offset, into, into.capacity, bytes_max)
         if count != AWAY:
             return count
         await asyncio.sleep(AGAIN_S)

@@ -14,11 +14,12 @@ from core.properties import CANCEL, WAITING_AT, WAITING_FOR, decode_properties
 from core.schedule.near_slot import REAL_TOPIC
 from core.schedule.slots import read_due
 from core.schedule.taking_back import Waiting, identity_of
+from gateway.admin.asking import read_on
 from gateway.admin.login import Administrator, Member
 from gateway.admin.management.failures import bad_request, busy, not_found
 from gateway.admin.management.listing import Item
 from gateway.admin.ours.delayed_targets import Target, find_target
-from gateway.admin.ours.reading import read_into, read_one
+from gateway.admin.ours.reading import read_one
 from gateway.admin.steps import Steps
 from gateway.admin.stored import StoredRecord
 from gateway.admin.view import AdminView, View
@@ -62,7 +63,7 @@ async def list_delayed(
     for waiting in _from(timer.waiting(), start[0]):
         offset = max(waiting.first, start[1] if waiting.queue_id == start[0] else 0)
         while offset < waiting.end:
-            if await read_into(view.broker, waiting.queue_ref, offset, batch, BYTES_MAX) <= 0:
+            if await read_on(view.broker, waiting.queue_ref, offset, batch, BYTES_MAX) <= 0:
                 break
             for i in range(batch.count):
                 offset = batch.queue_offset[i] + 1

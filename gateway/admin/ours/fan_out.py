@@ -11,10 +11,11 @@ from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
 from core.message import StoredBatch
+from gateway.admin.asking import read_on
 from gateway.admin.login import Caller, Looker
 from gateway.admin.management.failures import not_found
 from gateway.admin.management.listing import Item
-from gateway.admin.ours.reading import find_queues, read_into
+from gateway.admin.ours.reading import find_queues
 from gateway.admin.steps import Steps
 from gateway.admin.stored import Address
 from gateway.admin.view import View
@@ -63,7 +64,7 @@ async def show_fan_out(
     end = broker.max_offset(queue_ref) if queue_ref >= 0 else 0
     offset = max(broker.min_offset(queue_ref), end - messages) if queue_ref >= 0 else 0
     batch, steps = StoredBatch(BATCH_COUNT), Steps()
-    while offset < end and await read_into(broker, queue_ref, offset, batch, BYTES_MAX) > 0:
+    while offset < end and await read_on(broker, queue_ref, offset, batch, BYTES_MAX) > 0:
         first_at_ms, last_at_ms = first_at_ms or batch.store_ms[0], batch.store_ms[batch.count - 1]
         offset = batch.next_offset
         for address, body_bytes, record in _copy(batch):

@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from core.broker import Broker
-from core.message import AWAY, StoredBatch
+from core.message import StoredBatch
+from gateway.admin.asking import ask, read_on
 from gateway.admin.management.failures import busy
 
 TURNS_MAX = 500  # that something on its way is waited for
 WAIT_S = 0.002
-
-
-async def read_into(broker: Broker, queue_ref: int, offset: int, into: StoredBatch, bytes_max: int) -> int:
-    """Fill a batch from an offset of a queue on; return how many messages it has.
-
-    Raises:
-        HTTPException: 503: They do not come.
-    """
-    for _ in range(TURNS_MAX):
-        found = broker.read(queue_ref, offset, into, into.capacity, bytes_max)
-        if found != AWAY:
-            return found
-        await asyncio.sleep(WAIT_S)
-    raise busy("the messages are on their way")
 
 
 async def read_one(broker: Broker, queue_ref: int, offset: int) -> StoredBatch | None:
@@ -33,7 +21,7 @@ async def read_one(broker: Broker, queue_ref: int, offset: int) -> StoredBatch |
         HTTPException: 503: It does not come.
     """
     batch = StoredBatch(1)
-    found = await read_into(broker, queue_ref, offset, batch, 1)
+    found = await read_on(broker, queue_ref, offset, batch, 1)
     return batch if found > 0 and batch.queue_offset[0] == offset else None
 
 
@@ -56,6 +44,5 @@ async def find_offset(broker: Broker, queue_ref: int, at_ms: int) -> int:
 
 async def find_queues(broker: Broker, record: bytes) -> list[tuple[bytes, int]]:
     """Return the light queues that a record names, with its offset in each."""
-    found: asyncio.Future[list[tuple[bytes, int]]] = asyncio.get_running_loop().create_future()
-    broker.engine.find_dispatch(record, found.set_result)
-    return await found
+    found: list[tuple[bytes, int]] = await ask(partial(broker.engine.find_dispatch, record))
+    return found

@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from core.message import StoredBatch
+from gateway.admin.asking import read_on
 from gateway.admin.login import Looker
 from gateway.admin.management.listing import Item
-from gateway.admin.ours.reading import read_into
 from gateway.admin.steps import Steps
 from gateway.admin.stored import Address
 from gateway.admin.view import View
@@ -51,7 +51,7 @@ async def list_topics(
         end = broker.max_offset(queue_ref)
         offset = max(broker.min_offset(queue_ref), end - messages)
         batch, steps = StoredBatch(BATCH_COUNT), Steps()
-        while offset < end and await read_into(broker, queue_ref, offset, batch, BYTES_MAX) > 0:
+        while offset < end and await read_on(broker, queue_ref, offset, batch, BYTES_MAX) > 0:
             first_at_ms = first_at_ms or batch.store_ms[0]
             last_at_ms = batch.store_ms[batch.count - 1]
             count += batch.count

@@ -9,10 +9,11 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from core.message import StoredBatch
+from gateway.admin.asking import read_on
 from gateway.admin.login import Administrator
 from gateway.admin.management.listing import Item
 from gateway.admin.ours.light_queues import name_of
-from gateway.admin.ours.reading import find_queues, read_into
+from gateway.admin.ours.reading import find_queues
 from gateway.admin.steps import Steps
 from gateway.admin.stored import Address, StoredRecord
 from gateway.admin.view import View
@@ -59,7 +60,7 @@ async def trace(view: View, administrator: Administrator, asked: Annotated[Trace
     found: list[tuple[bytes, Item]] = []
     batch, steps = StoredBatch(BATCH_COUNT), Steps()
     while offset < min(end, until) and len(found) < TOLD_MAX:
-        if await read_into(broker, queue_ref, offset, batch, BYTES_MAX) <= 0:
+        if await read_on(broker, queue_ref, offset, batch, BYTES_MAX) <= 0:
             break
         offset = batch.next_offset
         found += _pick(batch, is_wanted)
