@@ -30,5 +30,6 @@ async def test_messages_on_their_way_are_asked_for_again_and_not_for_ever(monkey
     monkeypatch.setattr(asking, "AGAIN_S", 0.0)
     monkeypatch.setattr(asking, "AGAIN_MAX", 3)
     assert await asking.read_on(_Late(2), 0, 0, StoredBatch(1)) == 3
-    with pytest.raises(HTTPException):
+    with pytest.raises(HTTPException) as raised:
         await asking.read_on(_Late(3), 0, 0, StoredBatch(1))
+    assert raised.value.status_code == 503

@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 from fastapi import HTTPException
 
-from core.message import AWAY, StoredBatch
+from core.message import AWAY
+from gateway.admin import asking
 from gateway.admin.ours import reading
-from gateway.admin.ours.reading import find_offset, read_into, read_one
+from gateway.admin.ours.reading import find_offset, read_one
 
 pytestmark = pytest.mark.asyncio
 
@@ -30,11 +31,12 @@ class SlowBroker:
 
 async def test_what_is_on_its_way_is_waited_for_a_little(monkeypatch):
     monkeypatch.setattr(reading, "WAIT_S", 0.0)
-    assert await read_into(SlowBroker(3), 0, 7, StoredBatch(1), 1) == 1
+    monkeypatch.setattr(asking, "AGAIN_S", 0.0)
+    assert (await read_one(SlowBroker(3), 0, 7)) is not None
     assert (await read_one(SlowBroker(0), 0, 7)) is not None
     assert (await read_one(SlowBroker(0), 0, 6)) is None
     assert await find_offset(SlowBroker(0), 0, 5) == 5
-    for late in (read_into(SlowBroker(10_000), 0, 7, StoredBatch(1), 1), find_offset(SlowBroker(0), 0, 0)):
+    for late in (read_one(SlowBroker(10_000), 0, 7), find_offset(SlowBroker(0), 0, 0)):
         with pytest.raises(HTTPException) as raised:
             await late
         assert raised.value.status_code == 503
