@@ -119,8 +119,11 @@ async def detailed_metrics(
     vhost: Annotated[str, Query(max_length=255)] = DEFAULT_VHOST,
     accept: Accept = "",
 ) -> Response:
-    """Metrics of the AMQP queues that are named, in Prometheus's text form; one that is not there has none."""
-    del looker
+    """Metrics of the AMQP queues that are named, in Prometheus's text form; one that is not there has none.
+
+    401: The virtual host is not shown to the user.
+    """
+    looker.check_sees(f"vhost '{vhost}'", is_told=looker.may_see_vhost(vhost))
     place = view.vhosts.find(vhost)
     found = [(place, place.find(name)) for name in queues] if place is not None else []
     entries = [describe_queue(view.broker, where, one) for where, one in found if one is not None]

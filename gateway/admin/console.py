@@ -100,11 +100,11 @@ async def _find_feed(request: Request) -> LiveFeed:
 async def live(looker: Looker, feed: Annotated[LiveFeed, Depends(_find_feed)]) -> StreamingResponse:
     """Counters of the last five minutes, second by second, then each new second: server-sent events.
 
-    `history` holds an array of samples, `sample` one. 503: as many streams are open as may be.
+    `history` holds an array of samples, `sample` one. Who sees its own virtual hosts alone gets their totals, from
+    now on. 503: as many streams are open as may be.
     """
-    del looker
     try:
-        events = feed.follow()
+        events = feed.follow(looker)
     except TooManyFollowersError as error:
         raise HTTPException(503, "too many streams are open") from error
     return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-store"})

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from core.metrics import BridgeMetrics, SyncMetrics
-from gateway.admin.management.overview import describe_gateway
+from gateway.admin.login import Caller
+from gateway.admin.management.overview import describe_gateway, describe_state
 from gateway.admin.view import AdminView
 
 INTERVAL_S = 1.0
@@ -64,20 +65,24 @@ class LiveFeed:
         if self._looking is not None:
             self._looking.cancel()
 
-    def follow(self) -> AsyncIterator[str]:
+    def follow(self, caller: Caller | None = None) -> AsyncIterator[str]:
         """Return events for a page: `history`, what is known, then `sample` for each new one.
+
+        Args:
+            caller: Who asks; one that is not told of everything gets the totals of its own virtual hosts. None: all.
 
         Raises:
             TooManyFollowersError: As many follow as may.
         """
         if self._followers >= FOLLOWERS_MAX:
             raise TooManyFollowersError
-        return self._tell()
+        return self._tell(None if caller is None or caller.sees_all else caller)
 
-    async def _tell(self) -> AsyncIterator[str]:
+    async def _tell(self, caller: Caller | None) -> AsyncIterator[str]:
         self._followers += 1
         try:
-            yield f"retry: {RETRY_MS}\n{_event('history', list(self._samples))}"
+            known = list(self._samples) if caller is None else [await self._measure_own(caller)]
+            yield f"retry: {RETRY_MS}\n{_event('history', known)}"
             for _ in range(FOLLOWED_MAX):
                 if not self._is_open:
                     return
@@ -85,7 +90,7 @@ class LiveFeed:
                 self._following.add(turn)
                 await turn
                 if self._is_open:  # one that was slow misses samples, and never has more than one to wait for
-                    yield _event("sample", self._samples[-1])
+                    yield _event("sample", self._samples[-1] if caller is None else await self._measure_own(caller))
         finally:
             self._followers -= 1
 
@@ -121,6 +126,20 @@ class LiveFeed:
         }
         self._at_s, self._cpu_s, self._syncs = now_s, cpu_s, (sync.count, sync.total_ms)
         return sample
+
+    async def _measure_own(self, caller: Caller) -> Sample:
+        """Return what somebody is told of that sees its own virtual hosts alone."""
+        totals = await self._view.totals.find()
+        vhosts = [vhost for vhost in self._view.vhosts if caller.may_see_vhost(vhost.name)]
+        return {
+            **describe_state(self._view),
+            "at_ms": int(time.time() * 1_000),
+            "own": {
+                "vhosts": sorted(vhost.name for vhost in vhosts),
+                "queues": sum(map(len, vhosts)),
+                **totals.within({vhost.name for vhost in vhosts})._asdict(),
+            },
+        }
 
     def _mean_sync_ms(self, sync: SyncMetrics) -> float:
         count, total_ms = self._syncs

@@ -276,6 +276,15 @@ Member = Annotated[Caller, Depends(_find_member)]
 """Who asks, in routes that change something or show messages: it logged in; what it may is for the route to ask."""
 
 
+async def _find_monitor(caller: Looker) -> Caller:
+    caller.check_sees("the node", is_told=caller.sees_all)
+    return caller
+
+
+Monitor = Annotated[Caller, Depends(_find_monitor)]
+"""Who asks, in routes that tell of the gateway as a whole."""
+
+
 async def _find_administrator(caller: Looker) -> Caller:
     caller.check_administrator()
     return caller

@@ -6,7 +6,7 @@ It is found out by a walk in steps, at most every few seconds.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from heapq import heappush, heapreplace
 from time import monotonic
 from typing import NamedTuple
@@ -22,11 +22,20 @@ DEEPEST_COUNT = OLDEST_COUNT = 10
 _FAR_MS = 1 << 62  # no message is stored so late
 
 
+class VhostTotals(NamedTuple):
+    """Figures of the queues of some virtual hosts together."""
+
+    ready: int = 0
+    unacked: int = 0
+    readers: int = 0
+
+
 class Totals(NamedTuple):
     """Figures of all queues together.
 
     `deepest` are those with most messages, the deepest first; `oldest` those whose first message that is not done was
-    stored before others', with that moment, the oldest first.
+    stored before others', with that moment, the oldest first; `by_vhost` are the figures of each virtual host that has
+    queues.
     """
 
     queues: int = 0
@@ -38,6 +47,12 @@ class Totals(NamedTuple):
     deepest: tuple[QueueEntry, ...] = ()
     oldest: tuple[tuple[QueueEntry, int], ...] = ()
     inflight: int = 0  # messages that MQTT sessions were sent and did not acknowledge
+    by_vhost: tuple[tuple[str, VhostTotals], ...] = ()
+
+    def within(self, vhosts: Collection[str]) -> VhostTotals:
+        """Return the figures of some virtual hosts together."""
+        found = [one for name, one in self.by_vhost if name in vhosts]
+        return VhostTotals(*(sum(figures) for figures in zip(*found, strict=True)))
 
 
 class TotalsKeeper:
@@ -77,16 +92,20 @@ class TotalsKeeper:
         return self.latest
 
     async def _count(self) -> Totals:
-        queues = ready = unacked = readers = 0
+        queues = 0
+        by_vhost: dict[str, list[int]] = {}
         deepest: list[tuple[int, int, QueueEntry]] = []
         oldest: list[tuple[int, int, QueueEntry]] = []
         if self._ages is not None:
             self._ages.begin()
         async for entry in walk(self._queues()):
             queues += 1
-            ready += entry.ready or 0
-            unacked += entry.unacked or 0
-            readers += entry.readers
+            figures = by_vhost.get(entry.vhost)
+            if figures is None:
+                figures = by_vhost[entry.vhost] = [0, 0, 0]
+            figures[0] += entry.ready or 0
+            figures[1] += entry.unacked or 0
+            figures[2] += entry.readers
             _note(deepest, DEEPEST_COUNT, depth_of(entry), queues, entry)
             stored_ms = self._ages.stored_ms(entry) if self._ages is not None and entry.first_waiting else 0
             if stored_ms:
@@ -95,6 +114,7 @@ class TotalsKeeper:
         async for filters, sent in walk(self._sessions()):
             subscriptions += filters
             inflight += sent
+        ready, unacked, readers = (sum(figures[at] for figures in by_vhost.values()) for at in range(3))
         return Totals(
             queues,
             ready,
@@ -105,6 +125,7 @@ class TotalsKeeper:
             tuple(entry for _, _, entry in sorted(deepest, reverse=True)),
             tuple((entry, _FAR_MS - rank) for rank, _, entry in sorted(oldest, reverse=True)),
             inflight,
+            tuple((vhost, VhostTotals(*figures)) for vhost, figures in by_vhost.items()),
         )
 
 

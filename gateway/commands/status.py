@@ -42,7 +42,8 @@ def status(
             print_json(found)
             return
         print_facts(facts_of(found))
-        print_table(DOORS[:-2], rows_of(found["lmq"]["doors"]))
+        if "doors" in found["lmq"]:
+            print_table(DOORS[:-2], rows_of(found["lmq"]["doors"]))
 
     repeat(show, watch)
 
@@ -50,18 +51,26 @@ def status(
 def facts_of(found: dict[str, Any]) -> dict[str, object]:
     """Return what is told of the gateway as a whole."""
     ours, totals = found["lmq"], found["queue_totals"]
-    return {
+    state = {
         "version": ours["version"],
         "state": "ready" if ours["is_ready"] else "not ready",
         "uptime": f"{ours['uptime_ms'] // 1_000} s",
+    }
+    own = {
+        "AMQP queues": found["object_totals"]["queues"],
+        "ready": totals["messages_ready"],
+        "unacknowledged": totals["messages_unacknowledged"],
+    }
+    if "log_bytes" not in ours:  # what somebody is told that sees its own virtual hosts alone
+        return {**state, "disk": ours["disk"], "memory": ours["memory"], "alarms": ours["alarms"], **own}
+    return {
+        **state,
         "disk": f"{ours['disk']}, {ours['disk_free_bytes'] >> 20} MiB free, the log has {ours['log_bytes'] >> 20} MiB",
         "memory": f"{ours['memory']}, {ours['memory_bytes'] >> 20} MiB {_of(ours['memory_bytes_max'])}",
         "alarms": ours["alarms"],
         "messages stored": ours["messages_stored"],
         "light queues": ours["light_queues"],
-        "AMQP queues": found["object_totals"]["queues"],
-        "ready": totals["messages_ready"],
-        "unacknowledged": totals["messages_unacknowledged"],
+        **own,
     }
 
 
@@ -106,11 +115,12 @@ def top(
                 "/api/lmq/queues",
                 {"door": "amqp", "sort": "messages_ready", "sort_reverse": True, "page": 1, "page_size": DEEPEST},
             )
-            rows = rows_of(found["lmq"]["doors"], before, max(now_s - before_s, 0.001))
+            there = found["lmq"].get("doors", {})
+            rows = rows_of(there, before, max(now_s - before_s, 0.001))
             width = live.console.width
             doors = fit_table(DOORS, rows, width, SPARE_OF_DOORS)
             live.update(Group(doors, fit_table(columns, deepest["items"], width, SPARE)), refresh=True)
-            before, before_s, looks = found["lmq"]["doors"], now_s, looks + 1
+            before, before_s, looks = there, now_s, looks + 1
             if looks == count:
                 return
             try:

@@ -9,12 +9,13 @@ from fastapi import APIRouter
 
 from core.broker import Broker
 from core.metrics import DoorMetrics
-from gateway.admin.login import Looker, Member
+from gateway.admin.login import Caller, Looker, Member, Monitor
 from gateway.admin.management.failures import not_found
 from gateway.admin.management.listing import Item
 from gateway.admin.management.names import CLUSTER, LIKE, NODE
 from gateway.admin.paths import PathName
 from gateway.admin.schemas import DoorOverview, Overview
+from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
 from gateway.amqp.exchanges import DELAYED, KINDS
 from gateway.memory import own_bytes
@@ -40,10 +41,12 @@ async def whoami(member: Member) -> Item:
 
 @OVERVIEW.get("/overview")
 async def overview(view: View, looker: Looker) -> Item:
-    """Counts of everything; `lmq` has the gateway's own, by door."""
-    del looker
-    totals = await view.totals.find()
-    return {
+    """Counts of everything; `lmq` has the gateway's own, by door.
+
+    Who is neither an administrator nor a monitor is told of its own virtual hosts and connections alone.
+    """
+    await view.totals.find()
+    about = {
         "management_version": LIKE,
         "rates_mode": "basic",
         "product_name": "LMQ Gateway",
@@ -51,8 +54,15 @@ async def overview(view: View, looker: Looker) -> Item:
         "rabbitmq_version": LIKE,
         "cluster_name": CLUSTER,
         "erlang_version": "",
-        "node": NODE,
         "exchange_types": [{"name": kind, "description": "", "enabled": True} for kind in (*KINDS, DELAYED)],
+    }
+    return {**about, **(_tell_all(view) if looker.sees_all else await _tell_own(view, looker))}
+
+
+def _tell_all(view: AdminView) -> Item:
+    totals = view.totals.latest
+    return {
+        "node": NODE,
         "object_totals": {
             "channels": totals.channels,
             "connections": view.broker.metrics.door("amqp").connections,
@@ -72,26 +82,52 @@ async def overview(view: View, looker: Looker) -> Item:
     }
 
 
+async def _tell_own(view: AdminView, caller: Caller) -> Item:
+    """Return what the virtual hosts have that somebody may enter, and its own connections."""
+    vhosts = [vhost for vhost in view.vhosts if caller.may_see_vhost(vhost.name)]
+    totals = view.totals.latest.within({vhost.name for vhost in vhosts})
+    connections = channels = 0
+    async for one in walk(view.amqp.inventory().connections()):
+        if caller.may_see_user(one.user):
+            connections += 1
+            channels += one.channels
+    return {
+        "object_totals": {
+            "channels": channels,
+            "connections": connections,
+            "consumers": totals.readers,
+            "exchanges": sum(len(vhost.exchanges) for vhost in vhosts),
+            "queues": sum(len(vhost) for vhost in vhosts),
+        },
+        "queue_totals": {
+            "messages": totals.ready + totals.unacked,
+            "messages_ready": totals.ready,
+            "messages_unacknowledged": totals.unacked,
+        },
+        "lmq": describe_state(view),
+    }
+
+
 @OVERVIEW.get("/nodes")
-async def list_nodes(view: View, looker: Looker) -> list[Item]:
+async def list_nodes(view: View, monitor: Monitor) -> list[Item]:
     """The one node."""
-    del looker
+    del monitor
     return [_tell_node(view)]
 
 
 @OVERVIEW.get("/nodes/{name}")
-async def show_node(view: View, looker: Looker, name: PathName) -> Item:
+async def show_node(view: View, monitor: Monitor, name: PathName) -> Item:
     """The one node, by its name."""
-    del looker
+    del monitor
     if name != NODE:
         raise not_found(f"no node '{name}'")
     return _tell_node(view)
 
 
 @OVERVIEW.get("/nodes/{name}/memory")
-async def show_memory(looker: Looker, name: PathName) -> Item:
+async def show_memory(monitor: Monitor, name: PathName) -> Item:
     """How much memory the one node has in use; what of it is for what is not known."""
-    del looker
+    del monitor
     if name != NODE:
         raise not_found(f"no node '{name}'")
     used = own_bytes()
@@ -100,9 +136,9 @@ async def show_memory(looker: Looker, name: PathName) -> Item:
 
 
 @OVERVIEW.get("/auth/attempts/{name}")
-async def show_attempts(view: View, looker: Looker, name: PathName) -> list[Item]:
+async def show_attempts(view: View, monitor: Monitor, name: PathName) -> list[Item]:
     """Logins since the start by door, and how many of them failed."""
-    del looker
+    del monitor
     if name != NODE:
         raise not_found(f"no node '{name}'")
     return [_tell_attempts(door) for door in view.broker.metrics.doors.values() if door.logins]
@@ -161,24 +197,31 @@ def _tell_listeners(view: AdminView) -> list[Item]:
     ]
 
 
+def describe_state(view: AdminView) -> Item:
+    """Return what everybody is told that may look: whether the gateway is well."""
+    return {
+        "version": VERSION,
+        "is_ready": view.is_ready(),
+        "uptime_ms": view.uptime_ms(),
+        "disk": view.disk,
+        "memory": "low" if view.broker.room.is_memory_low else "ok",
+        "alarms": view.alarms(),
+    }
+
+
 def describe_gateway(view: AdminView) -> Overview:
     """Return the counters of the whole gateway and of each door."""
     figures = view.broker.figures()
     doors = {name: _describe_door(door) for name, door in sorted(view.broker.metrics.doors.items())}
     return Overview(
-        version=VERSION,
-        is_ready=view.is_ready(),
-        uptime_ms=view.uptime_ms(),
+        **describe_state(view),
         messages_stored=figures.messages_stored,
         dispatches=figures.dispatches,
         light_queues=figures.queues,
         log_bytes=figures.log_bytes,
         disk_free_bytes=view.broker.room.free_bytes,
-        disk=view.disk,
-        memory="low" if view.broker.room.is_memory_low else "ok",
         memory_bytes=view.memory.used_bytes,
         memory_bytes_max=view.memory.bytes_max,
-        alarms=view.alarms(),
         connections=sum(door.connections for door in doors.values()),
         doors=doors,
     )

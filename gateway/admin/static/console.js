@@ -1,9 +1,9 @@
 // Shows the page that the address names, and what is true on every page.
 
-import { askCaller, mayAskAll } from "./caller.js";
+import { askCaller, mayAskAll, seesAll } from "./caller.js";
 import { h, told } from "./dom.js";
 import { live } from "./live.js";
-import { FOR_ADMINISTRATORS, NAVIGATION, PAGES } from "./pages.js";
+import { FOR_ADMINISTRATORS, FOR_MONITORS, NAVIGATION, PAGES } from "./pages.js";
 
 const main = document.getElementById("main");
 const nav = document.getElementById("nav");
@@ -18,7 +18,7 @@ function readAddress() {
   return { name: name || "overview", parts, params: new URLSearchParams(question) };
 }
 
-const isShown = (name) => mayAskAll() || !FOR_ADMINISTRATORS.has(name);
+const isShown = (name) => mayAskAll() || !(FOR_ADMINISTRATORS.has(name) || (FOR_MONITORS.has(name) && !seesAll()));
 
 async function showPage() {
   leaving.abort();
@@ -36,7 +36,7 @@ async function showPage() {
   document.title = `${title} – LMQ Gateway`;
   main.append(h("h1", {}, title));
   if (!isShown(name)) {
-    main.append(h("p", {}, "This page is for administrators."));
+    main.append(h("p", {}, FOR_MONITORS.has(name) ? "This page is for administrators and monitors." : "This page is for administrators."));
     return;
   }
   try {

@@ -27,6 +27,9 @@ export const PAGES = {
 // Pages that show nothing to others.
 export const FOR_ADMINISTRATORS = new Set(["message", "users", "rights", "settings", "logs"]);
 
+// Pages that tell of the gateway as a whole.
+export const FOR_MONITORS = new Set(["doors", "bridges"]);
+
 export const NAVIGATION = [
   ["", [["overview", "Overview"], ["connections", "Connections"], ["route", "Where does it go?"], ["message", "Where did it go?"], ["log", "The log's queues"], ["fan-out", "Fan-out"], ["letters", "Dead letters"], ["delayed", "Delayed"]]],
   ["MQTT", [["topics", "Topics"], ["sessions", "Sessions"], ["subscriptions", "Subscriptions"], ["retained", "Retained"]]],

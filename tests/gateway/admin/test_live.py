@@ -9,8 +9,10 @@ import pytest_asyncio
 from core.metrics import SyncMetrics
 from gateway.admin import live
 from gateway.admin.live import LiveFeed, TooManyFollowersError
-from tests.support.admin import make_view
+from gateway.admin.login import Caller
+from tests.support.admin import make_view, managed_gateway
 from tests.support.gateway import running_gateway
+from tests.support.logins import quick_hash
 
 pytestmark = pytest.mark.asyncio
 
@@ -42,6 +44,32 @@ async def test_a_page_gets_what_was_and_then_each_new_second(feed):
     name, sample = _read(await coming)
     assert name == "sample"
     assert sample["at_ms"] >= samples[0]["at_ms"]
+
+
+async def test_who_sees_its_own_virtual_hosts_alone_is_sent_their_totals(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        for name, tags in (("ann", "management"), ("mo", "monitoring")):
+            await client.put(f"/api/users/{name}", json={"password_hash": quick_hash("x"), "tags": tags})
+        await client.put("/api/vhosts/v")
+        await client.put("/api/permissions/v/ann", json={"configure": "", "write": "", "read": ""})
+        for vhost in ("%2F", "v"):
+            await client.put(f"/api/queues/{vhost}/q", json={})
+        view = make_view(gateway)
+        feed = LiveFeed(view)
+        feed.take(0.0)
+        may = view.authenticator.find_member("ann", "127.0.0.1")
+        ann, mo = Caller("", "ann", may, ("management",)), Caller("", "mo", None, ("monitoring",))
+        events = feed.follow(ann)
+        (sample,) = _read(await anext(events))[1]
+        assert sample["own"] == {"vhosts": ["v"], "queues": 1, "ready": 0, "unacked": 0, "readers": 0}
+        assert not sample.keys() & {"doors", "bridges", "dispatches", "connections"}
+        coming = asyncio.ensure_future(anext(events))
+        await asyncio.sleep(0)
+        await client.put("/api/queues/v/another", json={})
+        feed.take(0.0)
+        assert _read(await coming)[1]["own"]["queues"] == 2
+        assert "doors" in _read(await anext(feed.follow(mo)))[1][0]
+        feed.stop()
 
 
 async def test_a_sync_shows_as_the_mean_of_its_second_only(feed):

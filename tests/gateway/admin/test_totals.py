@@ -22,7 +22,9 @@ async def test_those_that_ask_together_wait_for_one_walk(monkeypatch):
         yield QueueEntry("b", "%LMQ%b", 0, 5, 1)
 
     keeper = TotalsKeeper(queues, lambda: iter([2, 3]), lambda: iter([(5, 1), (2, 3)]))
-    assert set(await asyncio.gather(keeper.find(), keeper.find())) == {(2, 3, 1, 3, 5, 7, (A,), (), 4)}
+    assert set(await asyncio.gather(keeper.find(), keeper.find())) == {
+        (2, 3, 1, 3, 5, 7, (A,), (), 4, (("", (3, 1, 3)),))
+    }
     assert len(walks) == 1
     monkeypatch.setattr(totals, "FRESH_S", 0.0)
     monkeypatch.setattr(totals, "SHARE", 0)
@@ -40,6 +42,17 @@ async def test_the_deepest_queues_are_known_by_name(monkeypatch):
 
     found = await TotalsKeeper(queues, lambda: iter(()), lambda: iter(())).find()
     assert [(entry.name, entry.ready) for entry in found.deepest] == [("q3", 9), ("q6", 7), ("q1", 5)]
+
+
+async def test_each_virtual_host_has_its_own_figures():
+    queues = [
+        QueueEntry(name, "", 0, 0, 1, ready=ready, unacked=1, vhost=name[0])
+        for name, ready in (("v1", 3), ("v2", 4), ("w", 5))
+    ]
+    found = await TotalsKeeper(lambda: iter(queues), lambda: iter(()), lambda: iter(())).find()
+    assert found.within({"v"}) == (7, 2, 2)
+    assert found.within({"v", "w", "x"}) == (found.ready, found.unacked, found.readers) == (12, 3, 3)
+    assert found.within(()) == (0, 0, 0)
 
 
 @pytest.mark.asyncio

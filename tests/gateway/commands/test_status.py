@@ -24,6 +24,14 @@ def test_memory_is_told_with_its_limit_where_there_is_one(most, told):
     assert facts_of({"lmq": ours, "queue_totals": totals, "object_totals": {"queues": 0}})["memory"] == told
 
 
+def test_who_sees_its_own_virtual_hosts_alone_is_shown_what_they_have():
+    ours = {"version": "1", "is_ready": True, "uptime_ms": 0, "disk": "ok", "memory": "ok", "alarms": []}
+    totals = {"messages_ready": 3, "messages_unacknowledged": 1}
+    shown = facts_of({"lmq": ours, "queue_totals": totals, "object_totals": {"queues": 2}})
+    assert (shown["AMQP queues"], shown["ready"], shown["state"]) == (2, 3, "ready")
+    assert "messages stored" not in shown
+
+
 @pytest.mark.slow
 def test_the_whole_gateway_is_shown_once_or_live(running):
     admin = f"127.0.0.1:{running.port('admin')}"

@@ -139,6 +139,8 @@ async function seeWhatOneThatManagesMay(browser) {
   await page.goto(`${base}/#/sessions/of ann`);
   await expectText(page, "a session of its own", "offset 5");
   if (await page.locator("main a, main button").count()) wrong("a session of its own", "it is offered what it may not do");
+  await page.goto(`${base}/#/overview`);
+  await expectText(page, "its overview", "Your virtual hosts");
   await page.goto(`${base}/#/settings`);
   await expectText(page, "settings", "This page is for administrators.");
   await page.context().close();

@@ -41,7 +41,7 @@ export const doors = {
     main.append(h("div", { id: "listeners" }), shown);
     const { listeners } = await get("api/overview", {}, signal);
     main.querySelector("#listeners").replaceChildren(table("Listeners", LISTENERS, listeners));
-    const draw = () => live.last && shown.replaceChildren(...Object.entries(live.last.doors).map(([name, door]) => showDoor(name, door)));
+    const draw = () => live.last?.doors && shown.replaceChildren(...Object.entries(live.last.doors).map(([name, door]) => showDoor(name, door)));
     draw();
     live.follow(draw, signal);
   },

@@ -1,5 +1,6 @@
 // What the whole gateway does now.
 
+import { seesAll } from "../caller.js";
 import { card, facts, h } from "../dom.js";
 import { bytes, count, duration, rate } from "../format.js";
 import { table } from "../list.js";
@@ -64,9 +65,36 @@ function showFanOut(sample) {
   ]);
 }
 
+// What somebody is told that sees its own virtual hosts alone.
+function showOwn(main, signal) {
+  const cards = h("div", { className: "cards" });
+  const about = h("div");
+  main.append(cards, about);
+  const draw = () => {
+    const sample = live.last;
+    if (!sample?.own) return;
+    cards.replaceChildren(
+      standing("Messages that wait", (one) => one.own?.ready ?? 0, count),
+      standing("Messages that consumers have", (one) => one.own?.unacked ?? 0, count),
+      standing("Consumers", (one) => one.own?.readers ?? 0, count),
+      standing("Queues", (one) => one.own?.queues ?? 0, count),
+    );
+    about.replaceChildren(
+      facts([
+        ["Your virtual hosts", sample.own.vhosts.join(", ") || "none"],
+        ["Version", sample.version],
+        ["Up for", duration(sample.uptime_ms)],
+      ]),
+    );
+  };
+  draw();
+  live.follow(draw, signal);
+}
+
 export const overview = {
   title: () => "Overview",
   show(main, { signal }) {
+    if (!seesAll()) return showOwn(main, signal);
     const cards = h("div", { className: "cards" });
     const doors = h("div");
     const about = h("div");
@@ -75,7 +103,7 @@ export const overview = {
     main.append(cards, h("h2", {}, "Doors"), doors, bridges, h("h2", {}, "Fan-out since the start"), fanOut, h("h2", {}, "Gateway"), about);
     const draw = () => {
       const sample = live.last;
-      if (!sample) return;
+      if (!sample?.doors) return;
       cards.replaceChildren(
         moving("Messages in", "/s", (one) => sum(one, "messages_in")),
         moving("Messages out", "/s", (one) => sum(one, "messages_out")),

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import aiormq
 import pytest
 
-from tests.support.admin import declare, managed_gateway
+from tests.support.admin import declare, make_client, make_view, managed_gateway
+from tests.support.logins import quick_hash
 
 pytestmark = pytest.mark.asyncio
+WHO = (("ann:x", "v"), ("guest:guest", ""))  # with the virtual host
 
 
 async def test_the_overview_counts_what_there_is(tmp_path):
@@ -18,6 +21,42 @@ async def test_the_overview_counts_what_there_is(tmp_path):
         assert {one["protocol"] for one in found["listeners"]} >= {"mqtt", "amqp"}
         assert found["lmq"]["doors"]["mqtt"]["messages_in"] == 3
         assert found["lmq"]["uptime_ms"] == 7
+
+
+async def test_who_manages_is_told_the_totals_of_its_own(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        await client.put("/api/vhosts/v")
+        await client.put("/api/users/ann", json={"password_hash": quick_hash("x"), "tags": "management"})
+        await client.put("/api/permissions/v/ann", json={"configure": ".*", "write": ".*", "read": ".*"})
+        for vhost, queue, messages in (("v", "hers", 1), ("%2F", "theirs", 2)):
+            await client.put(f"/api/queues/{vhost}/{queue}", json={})
+            for _ in range(messages):
+                told = {"properties": {}, "routing_key": queue, "payload": "x", "payload_encoding": "string"}
+                await client.post(f"/api/exchanges/{vhost}/amq.default/publish", json=told)
+        host, port = gateway.listening["amqp"]
+        connections = [await aiormq.connect(f"amqp://{who}@{host}:{port}/{vhost}") for who, vhost in WHO]
+        channel, _ = [await connection.channel() for connection in connections]
+        await channel.basic_consume("hers", lambda _: None)
+        async with make_client(make_view(gateway), auth=("ann", "x")) as ann:
+            mine, everything = [(await one.get("/api/overview")).json() for one in (ann, client)]
+            assert (await ann.get("/metrics/detailed?queue=theirs")).status_code == 401
+            named = (await ann.get("/metrics/detailed?vhost=v&queue=hers&queue=theirs")).text
+        exchanges = everything["object_totals"]["exchanges"]
+        expected = {"connections": 1, "channels": 1, "consumers": 1, "queues": 1, "exchanges": exchanges // 2}
+        assert mine["object_totals"] == expected
+        assert everything["object_totals"] == {
+            "connections": 2,
+            "channels": 2,
+            "consumers": 1,
+            "queues": 2,
+            "exchanges": exchanges,
+        }
+        assert mine["queue_totals"]["messages"] == 1
+        assert everything["queue_totals"]["messages"] == 3
+        assert mine["lmq"].keys() == {"version", "is_ready", "uptime_ms", "disk", "memory", "alarms"}
+        assert not {"message_stats", "listeners", "node"} & mine.keys()
+        assert 'lmq_detailed_queue_readers{queue="hers",vhost="v"} 1.0' in named
+        assert "theirs" not in named
 
 
 async def test_there_is_one_node(tmp_path):

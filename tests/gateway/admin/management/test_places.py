@@ -100,6 +100,10 @@ async def test_who_manages_is_told_of_its_virtual_hosts_alone_and_who_monitors_o
                 "explain/queue?name=theirs",
                 "lmq/queues/%25LMQ%25amqp%25%7C2f%25theirs",
                 "lmq/fan-out/report",
+                "nodes",
+                "nodes/lmq@localhost",
+                "nodes/lmq@localhost/memory",
+                "auth/attempts/lmq@localhost",
             ):
                 answer = await ann.get(f"/api/{path}")
                 assert answer.status_code == 401, (path, answer.text)
