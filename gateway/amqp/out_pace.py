@@ -17,17 +17,18 @@ class OutPace:
         read_ms: Returns the time.
     """
 
-    __slots__ = ("_pacing", "_read_ms", "_transport")
+    __slots__ = ("_is_waited_for", "_pacing", "_read_ms", "_transport")
 
     def __init__(self, pacing: Pacing, transport: Transport, read_ms: Callable[[], int]) -> None:
         self._pacing = pacing
         self._transport = transport
         self._read_ms = read_ms
+        self._is_waited_for = False  # there was a pause, and the consumers that it held back do not go on yet
 
     @property
     def until_ms(self) -> int:
-        """When the pause ends, 0 where there is none."""
-        return self._pacing.until_ms if self._pacing.is_paused else 0
+        """When what a pause held back may go on, 0 where there was none since `end_pause`."""
+        return self._pacing.until_ms if self._is_waited_for else 0
 
     def room(self) -> int:
         """Return how many messages may be sent now."""
@@ -36,11 +37,12 @@ class OutPace:
     def note(self, count: int, size: int) -> None:
         """Take note of messages that are sent, and how many bytes their bodies have."""
         if self._pacing.note(count, size, self._read_ms()):
+            self._is_waited_for = True
             self._transport.deadline_changed()
 
     def end_pause(self, now_ms: int) -> bool:
-        """Return whether a pause was over at this moment, and is no more."""
-        if not self._pacing.is_paused or now_ms < self._pacing.until_ms:
+        """Return whether a pause was over at this moment, and is no more; the caller feeds what it held back."""
+        if not self._is_waited_for or now_ms < self._pacing.until_ms:
             return False
-        self._pacing.is_paused = False
+        self._pacing.is_paused = self._is_waited_for = False
         return True

@@ -28,16 +28,17 @@ class Outflow:
         on_pause: Called when nothing more may be sent until `until_ms`.
     """
 
-    __slots__ = ("_on_pause", "_pacing")
+    __slots__ = ("_is_waited_for", "_on_pause", "_pacing")
 
     def __init__(self, pacing: Pacing, on_pause: Callable[[], None]) -> None:
         self._pacing = pacing
         self._on_pause = on_pause
+        self._is_waited_for = False  # there was a pause, and what it held back was not told yet that it is over
 
     @property
     def until_ms(self) -> int | None:
-        """When the pause is over that lasts now, None where none does."""
-        return self._pacing.until_ms if self._pacing.is_paused else None
+        """When what a pause held back may go on, None where there was none since `go_on`."""
+        return self._pacing.until_ms if self._is_waited_for else None
 
     def room(self, now_ms: int) -> int:
         """Return how many messages may be sent now, 0 while a pause lasts."""
@@ -54,11 +55,12 @@ class Outflow:
     def note(self, count: int, size: int, now_ms: int) -> None:
         """Take note of messages that were sent, and of the bytes of their bodies."""
         if self._pacing.note(count, size, now_ms):
+            self._is_waited_for = True
             self._on_pause()
 
     def go_on(self) -> None:
-        """End a pause."""
-        self._pacing.is_paused = False
+        """End a pause; the caller wakes what it held back."""
+        self._pacing.is_paused = self._is_waited_for = False
 
 
 def make_outflow(

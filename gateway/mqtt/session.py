@@ -52,10 +52,10 @@ class Pace(Protocol):
 
     @property
     def until_ms(self) -> int | None:
-        """When the pause is over that lasts now, None where none does."""
+        """When what a pause held back may go on, None where there was none since `go_on`."""
 
     def go_on(self) -> None:
-        """End a pause."""
+        """End a pause; the caller wakes what it held back."""
 
     def room(self, now_ms: int) -> int:
         """Return how many messages may be sent now, 0 while a pause lasts."""

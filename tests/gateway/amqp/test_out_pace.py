@@ -122,3 +122,18 @@ def test_a_user_that_logs_in_too_often_is_refused_for_a_moment(tmp_path):
     world.now_ms += 1_000
     world.client(user="ann", password="secret")
     world.close()
+
+
+@pytest.mark.here(reason="counts what one turn hands out")
+def test_a_get_right_after_a_pause_does_not_keep_consumers_waiting(world):
+    _fill(world, 12)
+    world.client().declare("other")
+    world.client().publish(b"got", key="other")
+    peer = world.client().consume("q", no_ack=True)
+    assert len(peer.bodies()) == 10
+    world.now_ms += 500  # the pause is over, and the timer has not come by
+    peer.send(Basic.Get(queue="other", no_ack=True))
+    assert peer.bodies() == [b"got"]
+    _pass_time(world, 250, peer)
+    _pass_time(world, 1_000, peer)
+    assert len(peer.bodies()) == 2

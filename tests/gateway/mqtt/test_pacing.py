@@ -264,3 +264,17 @@ def test_clients_of_one_address_share_what_they_are_sent(make_world):
         peer.handler.on_timer(world.now_ms)
     world.turn()
     assert sum(len(peer.bodies()) for peer in peers) == 4
+
+
+@pytest.mark.parametrize("topic_filter", [b"t", b"$share/g/t"])
+def test_what_a_pause_held_back_goes_on_though_another_subscription_is_sent_first_after_it(make_world, topic_filter):
+    world = make_world(messages_out_rate=10)
+    slow = world.client(b"s", (topic_filter, 0), (b"u", 0))
+    publish_all(world, numbered(15))
+    assert slow.bodies() == numbered(10)
+    world.now_ms += 500  # the pause is over, and the timer has not come by
+    world.client(b"p").send(publish(b"u", b"first"))
+    assert slow.bodies() == [b"first"]
+    pass_time(world, slow, 250)
+    pass_time(world, slow, 1_000)
+    assert slow.bodies() == numbered(5, 10)
