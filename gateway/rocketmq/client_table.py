@@ -12,12 +12,12 @@ from gateway.rocketmq.fields import text_field
 from gateway.rocketmq.filters.matching import parse_filter
 from gateway.rocketmq.filters.subscription import Subscription, read_subscription
 from gateway.rocketmq.producer_table import ProducerTable
+from gateway.rocketmq.queue_locks import QueueLocks
 from gateway.rocketmq.topic_table import RETRY_PREFIX
 from lmq.remoting.commands import FLAG_ONE_WAY, Command, answer, encode_json
 from lmq.remoting.request_codes import RequestCode
 from lmq.remoting.response_codes import ResponseCode
 
-LOCK_MS = 60_000  # a lock that is not renewed for so long may be taken by another client
 GROUPS_MAX = 256  # of one client, as producer and consumer each
 SUBSCRIPTIONS_MAX = 1024  # of one client in one group
 OBJECT_BYTES_MAX = 1 << 20  # thousands of subscriptions, which take some 10 ms to parse
@@ -61,7 +61,7 @@ class ClientTable:
         self.producers = ProducerTable()
         self._groups: dict[str, ConsumerGroup] = {}
         self._by_id: dict[str, Client] = {}  # the one whose heartbeat named it last
-        self._locks: dict[str, dict[tuple[str, int], tuple[str, int]]] = {}  # group -> topic, queue -> client, until
+        self._locks = QueueLocks()
 
     def find_subscription(self, group: str, topic: str) -> Subscription:
         """Return what the group wants of the topic, by its members' heartbeats.
@@ -217,46 +217,27 @@ class ClientTable:
     def lock_queues(self, request: Command, may_read: MayRead, now_ms: int) -> Command:
         """Lock queues of a group for one client that may read them; answer with those that it holds now."""
         said = read_object(request)
-        group, client_id = str(said.get("consumerGroup", "")), str(said.get("clientId", ""))
+        group, client = str(said.get("consumerGroup", "")), str(said.get("clientId", ""))
         held = []
-        self._forget_old_locks(now_ms)
-        locks = self._locks.setdefault(group, {})
         for queue in _objects(said, "mqSet")[:SUBSCRIPTIONS_MAX]:
             key = _lock_key(queue)
-            if not may_read(str(queue.get("topic", "")).encode(errors="replace")):
-                continue
-            holder, until_ms = locks.get(key, (client_id, 0))
-            if holder == client_id or until_ms <= now_ms:
-                locks[key] = (client_id, now_ms + LOCK_MS)
+            if may_read(key[0].encode()) and self._locks.take(group, client, key, now_ms):
                 held.append(queue)
         return answer(request, ResponseCode.SUCCESS, body=encode_json({"lockOKMQSet": held}))
 
     def unlock_queues(self, request: Command, may_read: MayRead) -> Command:
         """Give locks back, of queues that the client may read."""
         said = read_object(request)
-        group, client_id = str(said.get("consumerGroup", "")), str(said.get("clientId", ""))
-        locks = self._locks.get(group, {})
-        for queue in _objects(said, "mqSet"):
+        group, client = str(said.get("consumerGroup", "")), str(said.get("clientId", ""))
+        for queue in _objects(said, "mqSet")[:SUBSCRIPTIONS_MAX]:
             key = _lock_key(queue)
-            is_held = locks.get(key, ("", 0))[0] == client_id
-            if is_held and may_read(str(queue.get("topic", "")).encode(errors="replace")):
-                del locks[key]
-        if not locks:
-            self._locks.pop(group, None)
+            if may_read(key[0].encode()):
+                self._locks.give_back(group, client, key)
         return answer(request, ResponseCode.SUCCESS)
 
     def holds_locks(self, group: str, now_ms: int) -> bool:
         """Return whether a member of the group has a queue locked: the group consumes in order."""
-        return any(until_ms > now_ms for _, until_ms in self._locks.get(group, {}).values())
-
-    def _forget_old_locks(self, now_ms: int) -> None:
-        if sum(map(len, self._locks.values())) <= SUBSCRIPTIONS_MAX:
-            return
-        for group, locks in list(self._locks.items()):
-            kept = {key: lock for key, lock in locks.items() if lock[1] > now_ms}
-            self._locks[group] = kept
-            if not kept:
-                del self._locks[group]
+        return self._locks.is_held(group, now_ms)
 
 
 def read_object(request: Command) -> dict[str, Any]:

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from gateway.rocketmq.client import Client
-from gateway.rocketmq.client_table import LOCK_MS, ClientTable
+from gateway.rocketmq.client_table import ClientTable
 from gateway.rocketmq.errors import CommandRefusedError
+from gateway.rocketmq.queue_locks import LOCK_MS
 from lmq.remoting.commands import Command, decode_header
 
 
