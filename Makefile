@@ -33,7 +33,7 @@ test: setup-test ## run all tests, compiled
 test-pure: setup-test ## run the tests that a build could change on a copy of the sources without compiled modules
 	@rm -rf $(PURE) && mkdir -p $(PURE)
 	@$(COPY_SOURCES) $(PURE)
-	@cd $(PURE) && LMQ_COMPILE=none PYTHONDONTWRITEBYTECODE= ../../$(PY) -m pytest -q -p no:cacheprovider $(ARGS)
+	@cd $(PURE) && LMQ_COMPILE=none PYTHONDONTWRITEBYTECODE= ../../$(PY) -m pytest -q $(ARGS)
 
 check: setup-check ## format, lint, types, layers, spelling, and the rules about the source
 	@$(VENV)/bin/ruff format --check --quiet .
