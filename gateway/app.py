@@ -204,7 +204,10 @@ class Gateway:
             descriptor_limit(),
             self.capacity.connections_max,
         )
-        open_doors = [door.name for door in self.doors.values() if door.listens()]
+        admin = find_listening(ADMIN, self.settings.admin.listen)
+        listens = {**{door.name: door.listens() for door in self.doors.values()}, ADMIN: admin}
+        self.authenticator.open_ways.listeners = {name: [one.ways for one in of] for name, of in listens.items()}
+        open_doors = [name for name, of in listens.items() if of]
         for line in [*self.authenticator.describe(open_doors), *find_warnings(core.message)]:
             LOGGER.warning(line)
         self.flusher.start()  # a door may publish at once: the will of a client that was lost with the process

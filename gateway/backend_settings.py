@@ -10,13 +10,14 @@ from pydantic import AfterValidator, BaseModel, Discriminator, Field, Tag, model
 
 from gateway.address import check_url
 from gateway.secret_settings import Secret, is_secret
+from gateway.way_names import ALL_WAYS
 
 PLACEHOLDERS = ("username", "password", "clientid", "peerhost", "protocol")
 _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
 USER = frozenset(("username",))
 SQLITE = "sqlite:"
 POSTGRES = ("postgresql://", "postgres://")
-_TUNING = {"timeout_ms", "requests_max", "cache_s", "cache_refused_s"}
+_TUNING = {"name", "timeout_ms", "requests_max", "cache_s", "cache_refused_s"}
 
 
 def _check_template(text: str) -> str:
@@ -30,6 +31,12 @@ def _check_header(text: str) -> str:
     if not text.isascii() or not text.isprintable():
         raise ValueError("has characters that no header has")
     return text
+
+
+def _check_way(name: str) -> str:
+    if name in ALL_WAYS:
+        raise ValueError(f"{name} is another way in: the names {', '.join(ALL_WAYS)} are taken")
+    return name
 
 
 def split_template(text: str) -> list[tuple[str, bool]]:
@@ -54,12 +61,19 @@ HeaderText = Annotated[str, AfterValidator(_check_header)]
 class BackendSettings(BaseModel, frozen=True, extra="forbid"):
     """What each back end has, of whatever kind."""
 
+    # what the authenticators of a listener call it; empty: its kind
+    name: Annotated[str, Field(max_length=64, pattern="^([a-z][a-z0-9_-]*)?$"), AfterValidator(_check_way)] = ""
     timeout_ms: Annotated[int, Field(ge=10, le=60_000)] = 5_000  # for one answer; then the login is refused
     requests_max: Annotated[int, Field(ge=1, le=256)] = 16  # questions under way at once; more wait for their turn
     cache_s: Annotated[int, Field(ge=0, le=86_400)] = 60  # that somebody who was let in is let in again unasked
     cache_refused_s: Annotated[int, Field(ge=0, le=3_600)] = 5  # that somebody who was refused is refused unasked
     groups: tuple[GroupName, ...] = ()  # of everybody that it lets in, beside those that it says
     admin_tags: bool = False  # groups called as the tags of `auth.users.NAME.tags` let in at the admin API
+
+    @property
+    def called(self) -> str:
+        """What listeners call it."""
+        return self.name or str(getattr(self, "kind", ""))
 
     def identity(self) -> str:
         """Return what is another one where the back end is; without secrets, and what only tunes it."""

@@ -13,6 +13,7 @@ from gateway.listen_settings import ListenSettings, MqttListenSettings, NameSour
 from gateway.net.paces import ListenerRates
 from gateway.net.protocol import ConnectionHandler, HandlerFactory, Transport
 from gateway.settings import GatewaySettings
+from gateway.way_names import Ways
 
 Address = tuple[str, int]
 
@@ -41,6 +42,7 @@ class Listen(NamedTuple):
         rates: What holds for all its clients together.
         websocket: The path of a WebSocket that carries the protocol; empty: nothing does.
         client_id_from: Where a client's certificate has the client identifier; None: nowhere.
+        ways: The authenticators that count there; None: all.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Listen(NamedTuple):
     connections_max: int = 0
     rates: ListenerRates = ListenerRates()
     client_id_from: NameSource | None = None
+    ways: Ways = None
 
 
 def find_listening(name: str, setting: str | Sequence[ListenSettings]) -> list[Listen]:
@@ -73,6 +76,7 @@ def _make_listen(name: str, entry: ListenSettings) -> Listen:
             entry.total_messages_out_rate,
             entry.total_bytes_out_rate,
         ),
+        ways=entry.ways,
     )
     if not isinstance(entry, MqttListenSettings):
         return listen

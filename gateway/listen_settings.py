@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from gateway.address import UNIX, PortError, parse_address
+from gateway.way_names import CERTIFICATE, Ways
 
 OFF = "off"
 TAGS = ("listen-text", "listen-list")  # of the two ways to write the setting, in pydantic's errors; no operator's words
@@ -132,12 +133,28 @@ class ListenSettings(BaseModel, frozen=True, extra="forbid"):
     address: Annotated[Address, AfterValidator(_check_listed)]  # HOST:PORT, port 0 picks one; or unix:PATH
     tls: TlsSettings | None = None  # none: what is sent can be read and changed on its way
     proxies: tuple[Network, ...] = ()  # these connect for others, and name them by the PROXY protocol: 10.0.0.0/8
+    # the ways in that count here: users, certificate, jwt, backends (or one of them by its name), guest, anonymous,
+    # api_tokens; empty: all, and `auth` says who may come in without a login
+    authenticators: tuple[str, ...] = ()
     connections_max: Annotated[int, Field(ge=0)] = 0  # open at once by this address, 0: as many as by all
     connects_rate: Annotated[int, Field(ge=0)] = 0  # connections a second that come here; more are refused, 0: any
     total_messages_rate: Annotated[int, Field(ge=0)] = 0  # messages a second that all clients here publish, 0: any
     total_bytes_rate: Annotated[int, Field(ge=0)] = 0  # bytes of bodies a second that all clients here publish, 0: any
     total_messages_out_rate: Annotated[int, Field(ge=0)] = 0  # messages a second that all clients here are sent, 0: any
     total_bytes_out_rate: Annotated[int, Field(ge=0)] = 0  # bytes of bodies that all clients here are sent, 0: any
+
+    @model_validator(mode="after")
+    def _check_certificate(self) -> ListenSettings:
+        """Refuse where a certificate is to say who the user is and may not, or may and does not."""
+        is_named = self.tls is not None and (self.tls.user_from is not None or self.tls.name_is_user)
+        if self.authenticators and is_named != (CERTIFICATE in self.authenticators):
+            raise ValueError(f"tls.user_from, and '{CERTIFICATE}' in authenticators, need one another")
+        return self
+
+    @property
+    def ways(self) -> Ways:
+        """The authenticators that count here, None: all."""
+        return frozenset(self.authenticators) or None
 
     def __str__(self) -> str:
         """Return the address and what is special of it, in one line."""
@@ -178,17 +195,11 @@ def _shown(value: object) -> str:
     return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def find_beyond(listen: str | Sequence[str | ListenSettings]) -> str | None:
-    """Return the first address that others than this machine reach, and that asks clients for no certificate."""
-    for one in [listen] if isinstance(listen, str) else listen:
-        text, tls = (one, None) if isinstance(one, str) else (one.address, one.tls)
-        found = find_address(text)
-        asks = (
-            tls is not None and tls.client_ca is not None and tls.client_certificate == "required" and not tls.optional
-        )
-        if found is not None and not asks and not _is_of_this_machine(found[0]):
-            return text
-    return None
+def is_beyond(entry: ListenSettings) -> bool:
+    """Return whether others than this machine reach an address that asks clients for no certificate."""
+    found, tls = find_address(entry.address), entry.tls
+    asks = tls is not None and tls.client_ca is not None and tls.client_certificate == "required" and not tls.optional
+    return found is not None and not asks and not _is_of_this_machine(found[0])
 
 
 def find_twice(listens: Mapping[str, str | Sequence[str | ListenSettings]]) -> str | None:

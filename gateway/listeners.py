@@ -38,7 +38,7 @@ class Listeners:
         for listen in door.listens():
             address, layers = self.carry(listen)
             name = told_name(listen)
-            own = endpoint.at(door.connect_at(listen), listen.connections_max, listen.rates)
+            own = endpoint.at(door.connect_at(listen), listen.connections_max, listen.rates, listen.ways)
             listener = Listener(name, own, *address, layers, is_proxied=bool(listen.proxies))
             bound = await listener.start()
             first.setdefault(listen.name, bound)

@@ -31,7 +31,6 @@ from gateway.listen_settings import (
     Listen,
     MqttListen,
     NetworkListen,
-    find_beyond,
     find_twice,
 )
 from gateway.observing_settings import EventsSettings, LogSettings, TelemetrySettings
@@ -43,6 +42,7 @@ from gateway.setting_names import find_close_name
 from gateway.settings_tree import holds, merge
 from gateway.topic_rules import AutoSubscription, RewriteRule
 from gateway.user_limit_settings import UserLimitsSettings
+from gateway.ways import find_open, find_unknown
 
 ENV_PREFIX = "LMQ_"
 _IN_LIST = re.compile(r".*?\.\d+\.")
@@ -251,9 +251,11 @@ class GatewaySettings(BaseModel, frozen=True, extra="forbid"):
     def _check_addresses(self) -> GatewaySettings:
         doors = {"mqtt.listen": self.mqtt.listen, "amqp.listen": self.amqp.listen, "admin.listen": self.admin.listen}
         rocketmq = {"rocketmq.namesrv": self.rocketmq.namesrv, "rocketmq.broker": self.rocketmq.broker}
-        twice = find_twice({**doors, **rocketmq})
-        if twice:
-            raise ValueError(twice)
+        listens = {**doors, **rocketmq}
+        has_tokens = bool(self.auth.jwt.algorithms)
+        wrong = find_twice(listens) or find_unknown(listens, self.auth.backends, has_tokens=has_tokens)
+        if wrong:
+            raise ValueError(wrong)
         return self
 
     @model_validator(mode="after")
@@ -267,11 +269,10 @@ class GatewaySettings(BaseModel, frozen=True, extra="forbid"):
             (auth.rocketmq_anonymous, self.rocketmq.namesrv, "rocketmq"),
             (auth.rocketmq_anonymous, self.rocketmq.broker, "rocketmq"),
         ):
-            address = find_beyond(listen) if let else None
-            if address is not None:
+            found = find_open(listen, f"auth.{name}_anonymous", lets=let)
+            if found is not None:
                 raise ValueError(
-                    f"auth.{name}_anonymous lets everybody in who reaches {address}: make it false and give users, "
-                    "or say with auth.open = true that this is meant"
+                    f"{found}: make it false and give users, or say with auth.open = true that this is meant"
                 )
         return self
 

@@ -22,9 +22,11 @@ from gateway.auth.judge import DEFAULT, PERMISSIONS, Verdict
 from gateway.auth.login_log import log_refusal, outcome_of
 from gateway.auth.permissions import Permissions
 from gateway.events import Actor
+from gateway.way_names import API_TOKENS, Ways
 
 PROTOCOL = "amqp"  # as RabbitMQ's, which has the same users for both
 DOOR = "admin"
+WAYS = "lmq.ways"  # in a request's scope: the authenticators that count at the address where it came
 MONITORING = "monitoring"
 POLICYMAKER = "policymaker"
 NOBODY = "the token lets nobody in"
@@ -190,24 +192,25 @@ async def _find_caller(request: Request, view: View) -> Caller:
         caller = await _log_in(view, peer, said, request)
         request.scope.setdefault("state", {})[ACTOR] = Actor(view.authenticator.events, DOOR, 0, peer, caller.user)
         return caller
-    if not view.authenticator.lets_look(peer) or not is_this_machine(request.url.hostname):
+    if not view.authenticator.lets_look(peer, request.scope.get(WAYS)) or not is_this_machine(request.url.hostname):
         raise not_in("log in")
     return Caller(peer, "", None, (MONITORING,))
 
 
 async def _log_in(view: AdminView, peer: str, said: str, request: Request) -> Caller:
     scheme, _, rest = said.partition(" ")
+    ways: Ways = request.scope.get(WAYS)
     if scheme.lower() == "bearer" and is_api_token(rest.strip()):
         return _let_in_by_token(view, peer, rest.strip(), request)
     if scheme.lower() == "bearer":
-        return await _let_in(view, peer, "", rest.strip(), wrong=NOBODY)
+        return await _let_in(view, Credentials(PROTOCOL, "", rest.strip().encode(), peer, ways=ways), wrong=NOBODY)
     try:
         user, colon, password = base64.b64decode(rest.strip(), validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError) as error:
         raise not_in("the login is not well formed") from error
     if scheme.lower() != "basic" or not colon:
         raise not_in("the login is not of the scheme Basic")
-    return await _let_in(view, peer, user, password)
+    return await _let_in(view, Credentials(PROTOCOL, user, password.encode(), peer, ways=ways))
 
 
 def _let_in_by_token(view: AdminView, peer: str, text: str, request: Request) -> Caller:
@@ -216,7 +219,8 @@ def _let_in_by_token(view: AdminView, peer: str, text: str, request: Request) ->
     user = "" if token is None else token.user
     may = view.authenticator.find_member(user, peer.rpartition(":")[0])
     tags: tuple[str, ...] = tuple(view.authenticator.find_tags(user))
-    if token is None or may is None or not tags:
+    ways: Ways = request.scope.get(WAYS)
+    if token is None or may is None or not tags or (ways is not None and API_TOKENS not in ways):
         _note_refused(view, peer, user, "no such token, or not any more")
         raise not_in(NOBODY)
     method, path = request.method, request.url.path
@@ -234,8 +238,9 @@ def _note_refused(view: AdminView, peer: str, user: str, why: str) -> None:
     log_refusal(Actor(view.authenticator.events, DOOR, 0, peer), "", user, why)
 
 
-async def _let_in(view: AdminView, peer: str, user: str, password: str, *, wrong: str = Refusal.WRONG.value) -> Caller:
-    answer = await _ask(view.authenticator, Credentials(PROTOCOL, user, password.encode(), peer))
+async def _let_in(view: AdminView, who: Credentials, *, wrong: str = Refusal.WRONG.value) -> Caller:
+    peer, user = who.peer, who.user or ""
+    answer = await _ask(view.authenticator, who)
     view.broker.metrics.door("admin").log_in(outcome_of(answer))
     if isinstance(answer, Refusal):
         why = wrong if answer is Refusal.WRONG else answer.value
@@ -244,7 +249,7 @@ async def _let_in(view: AdminView, peer: str, user: str, password: str, *, wrong
     tags = tuple(view.authenticator.find_tags(answer.user, answer.token))
     if not tags:
         raise not_in("the user has no tag that lets it in here")
-    return Caller(peer, answer.user, answer.may, tags, password=password)
+    return Caller(peer, answer.user, answer.may, tags, password=(who.password or b"").decode())
 
 
 async def _ask(authenticator: Authenticator, credentials: Credentials) -> LoginAnswer:

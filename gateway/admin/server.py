@@ -14,9 +14,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from gateway.address import format_address
 from gateway.admin.carried import CarriedProtocol
+from gateway.admin.login import WAYS
 from gateway.admin.turnstile import Turnstile
 from gateway.net.listener import ListenError, reason_of
 from gateway.net.streams.layer import LayerFactory
+from gateway.way_names import Ways
 
 CONNECTIONS_MAX = 64
 NOWHERE = "/api/lmq/nowhere/at/all"
@@ -72,15 +74,18 @@ class AdminServer:
         host: Ours.
         port: Ours; 0 picks one.
         make_layers: What carries the bytes of connections; None: nothing does.
+        ways: The authenticators that count there; None: all.
     """
 
-    def __init__(self, api: FastAPI, host: str, port: int, make_layers: LayerFactory | None = None) -> None:
+    def __init__(
+        self, api: FastAPI, host: str, port: int, make_layers: LayerFactory | None = None, ways: Ways = None
+    ) -> None:
         self._host = host
         self._port = port
         self._make_layers = make_layers
         self._waiting: set[CarriedProtocol] = set()
         config = uvicorn.Config(
-            Turnstile(api),
+            Turnstile(api, {WAYS: ways}),
             http=_Connection if make_layers is None else self._connect,  # type: ignore[arg-type] # called as the class is
             lifespan="off",
             log_config=None,

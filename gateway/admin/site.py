@@ -39,7 +39,7 @@ class AdminSite:
         api = make_api(self._view, self._live)
         for listen in listens:
             address, make_layers = self._listeners.carry(listen)
-            server = AdminServer(api, *address, make_layers)
+            server = AdminServer(api, *address, make_layers, listen.ways)
             self._listeners.note(NAME, told_name(listen), await server.start())
             self._servers.append(server)
         if self._servers:

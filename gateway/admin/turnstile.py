@@ -14,15 +14,22 @@ Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class Turnstile:
-    """An ASGI application in front of another one, which does what is dear in steps."""
+    """An ASGI application in front of another one, which does what is dear in steps.
 
-    def __init__(self, application: Application) -> None:
+    Args:
+        application: The other one.
+        said: What each request's scope has beside what it came with.
+    """
+
+    def __init__(self, application: Application, said: Message | None = None) -> None:
         self._application = application
+        self._said = said or {}
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._is_used = False  # in this turn
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Pass a request on when it is its turn."""
+        scope.update(self._said)
         loop = asyncio.get_running_loop()
         if self._is_used:
             turn = loop.create_future()

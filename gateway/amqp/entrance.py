@@ -85,7 +85,7 @@ class Entrance:
     def _begin(self, event: LoginAsked, guest: Guest, connection: AmqpConnection) -> None:
         authenticator = self._door.authenticator
         self._login = event
-        self._proof = find_proof(event.mechanism, authenticator)
+        self._proof = find_proof(event.mechanism, authenticator, self._transport.ways)
         if self._proof is not None:
             if event.password:
                 self._prove(event.password, guest, connection)
@@ -94,7 +94,7 @@ class Entrance:
             return
         peer = self._transport.peer
         certified = self._transport.peer_name if event.mechanism == EXTERNAL else ""
-        credentials = Credentials("amqp", event.user, event.password, peer, certified)
+        credentials = Credentials("amqp", event.user, event.password, peer, certified, ways=self._transport.ways)
         self._note(authenticator.begin(credentials, partial(self._finish, guest, connection)), connection)
 
     def _note(self, attempt: Attempt | None, connection: AmqpConnection) -> None:
@@ -118,7 +118,7 @@ class Entrance:
         if asked is not None:
             _ask(connection, asked)
             return
-        who = Credentials("amqp", None, None, self._transport.peer)
+        who = Credentials("amqp", None, None, self._transport.peer, ways=self._transport.ways)
         self._note(proof.check(who, partial(self._finish, guest, connection)), connection)
 
     def _finish(self, guest: Guest, connection: AmqpConnection, answer: LoginAnswer, now_ms: int) -> None:
@@ -171,7 +171,7 @@ class Entrance:
             raise AmqpError(ReplyCode.NOT_ALLOWED, NOT_RENEWED, Method.UpdateSecret.index)
         self.cancel()  # of two the later one counts
         self._asked += 1
-        credentials = Credentials("amqp", identity.user, secret, self._transport.peer)
+        credentials = Credentials("amqp", identity.user, secret, self._transport.peer, ways=self._transport.ways)
         answers: list[LoginAnswer] = []  # one that comes before `begin` returns
         later = partial(self._finish_renewal, guest, connection)
         self._at_once = answers.append

@@ -193,7 +193,7 @@ class AmqpHandler(ConnectionHandler):
 
     def _begin(self, now_ms: int) -> AmqpConnection:
         if self.output.connection is None:
-            offer = self._door.offer_to(self._transport.peer_name)
+            offer = self._door.offer_to(self._transport.peer_name, self._transport.ways)
             self.output.connection = AmqpConnection(offer, self._door.cutters, now_ms, VERSION)
         return self.output.connection
 

@@ -26,6 +26,7 @@ from gateway.net.held_publishers import HeldPublishers
 from gateway.net.protocol import Transport
 from gateway.pacing import Pacing, make_pacing
 from gateway.settings import AmqpSettings
+from gateway.way_names import Ways
 
 BATCH_MESSAGES_MAX = 2_048
 
@@ -90,9 +91,9 @@ class AmqpServices:
         """What is offered to a new connection without a certificate."""
         return self.offer_to("")
 
-    def offer_to(self, certified: str) -> ConnectionLimits:
+    def offer_to(self, certified: str, ways: Ways = None) -> ConnectionLimits:
         """Return what is offered to a new connection, whose certificate says who it is unless that is empty."""
-        key = bool(certified), offered_proofs(self.authenticator)
+        key = bool(certified), offered_proofs(self.authenticator, ways)
         found = self._offers.get(key)
         if found is None:
             bytes_max = self.broker.message_bytes_max

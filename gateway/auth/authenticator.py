@@ -35,7 +35,7 @@ from gateway.auth.penalty_box import PenaltyBox
 from gateway.auth.permissions import ALL, Permissions
 from gateway.auth.rule_book import NAMELESS, RuleBook
 from gateway.auth.rule_lists import RuleLists
-from gateway.auth.scram import ScramExchange, Verifier
+from gateway.auth.scram import ScramExchange
 from gateway.auth.settings_users import make_users, make_users_again
 from gateway.auth.stored_users import StoredUsers, Table
 from gateway.auth.strangers import Strangers
@@ -47,6 +47,7 @@ from gateway.auth.users import User
 from gateway.events import Events
 from gateway.runtime import Clock
 from gateway.settings import AuthSettings
+from gateway.way_names import JWT, USERS, Ways
 
 
 class WaysIn(NamedTuple):
@@ -83,7 +84,7 @@ class Authenticator:
         caches: CacheBudget | None = None,
     ) -> None:
         self._settings = settings
-        self._open = OpenWays(settings)
+        self.open_ways = self._open = OpenWays(settings)
         self.clock = clock
         self.events = Events()  # that operators are told of
         self.stored = StoredUsers()
@@ -133,7 +134,8 @@ class Authenticator:
         self._book.change(self.rules.all, accounts, self.stored.rows, allows=self._settings.default == "allow")
 
     def _make_identity(self, user: str, who: Credentials, account: User | None = None) -> Identity:
-        return Identity(user, self._book.make(user, client=who.client, host=who.host, door=who.protocol), account)
+        may = self._book.make(user, client=who.client, host=who.host, door=who.protocol)
+        return Identity(user, may, account, ways=who.ways)
 
     def begin(self, credentials: Credentials, then: Then) -> Attempt | None:
         """Find out who this is, and call `then` on the loop: before this returns, or later.
@@ -141,19 +143,19 @@ class Authenticator:
         Returns:
             What waits for its turn or its answer; `cancel` it where the peer goes away meanwhile.
         """
-        if not self._open.lets_anonymous_in(credentials.protocol):
+        if not self._open.lets_anonymous_in(credentials.protocol, credentials.ways):
             credentials = self.backends.name(credentials)
         user = credentials.user
         if credentials.certified in self._own and credentials.peer == OWN_PEER:
             self._answer(then, Identity(credentials.certified, ALL))
         elif credentials.certified:
             self._answer(then, self._find_certified(credentials))
-        elif credentials.password is not None and self.tokens.takes(credentials.password):
+        elif credentials.password is not None and credentials.counts(JWT) and self.tokens.takes(credentials.password):
             found = partial(self._found_token, credentials._replace(password=None, signed=None), then)
             return self.tokens.begin(credentials.password, credentials.host, found)
         elif GUEST not in self._users and self._open.is_guest(credentials):
             self._answer(then, self._make_identity(GUEST, credentials))
-        elif user in self._users:
+        elif user in self._users and credentials.counts(USERS):
             return self._check(credentials, self._users[user], then)
         elif self._may_ask(credentials):
             is_wrong = not self._lets_be_anonymous(credentials)
@@ -169,7 +171,8 @@ class Authenticator:
 
     def _lets_be_anonymous(self, who: Credentials) -> bool:
         """Return whether somebody is let in as nobody, by a name where it gives one."""
-        return self._open.lets_be_anonymous(who, has_names=self._strangers.had_users or self.backends.is_on)
+        has_names = (self._strangers.had_users and who.counts(USERS)) or self.backends.is_on_for(who)
+        return self._open.lets_be_anonymous(who, has_names=has_names)
 
     def _found_token(self, who: Credentials, then: Then, is_right: bool | None, token: Token | None) -> None:  # noqa: FBT001  # called so
         if is_right is None:
@@ -204,7 +207,7 @@ class Authenticator:
         place = {"client": who.client, "host": who.host, "door": who.protocol}
         topics = None if token.topics is None else TopicRights(token.topics, token.user, who.client, who.host)
         may = self._book.make(token.user, **place, groups=token.groups, rules=token.rules, topics=topics)
-        self._answer(then, Identity(token.user, may, token=token, topics=topics))
+        self._answer(then, Identity(token.user, may, token=token, topics=topics, ways=who.ways))
 
     def _is_right(self, token: Token) -> bool:
         """Return whether what somebody came in by still counts."""
@@ -217,7 +220,7 @@ class Authenticator:
 
     def begin_scram(self) -> ScramExchange:
         """Return a proof by SCRAM-SHA-256 that is to be made; finish it with `check_scram`."""
-        return ScramExchange(self._find_verifier)
+        return ScramExchange(partial(self._strangers.find_verifier, self._users))
 
     def check_scram(self, exchange: ScramExchange, who: Credentials, then: Then) -> Attempt:
         """Check the proof that `exchange` was given, and call `then` as `begin` does; `who` says more of the peer.
@@ -225,16 +228,11 @@ class Authenticator:
         It is cheap; but an address that often is wrong at a name waits, as it does with passwords.
         """
         user = self._users.get(exchange.user)
-        if user is None or user.verifier is None or user.verifier != exchange.verifier:  # it was changed meanwhile
+        is_there = user is not None and user.verifier is not None and user.verifier == exchange.verifier
+        if user is None or not is_there or not who.counts(USERS):  # it was changed meanwhile
             user = self._strangers.make(exchange.user)
         name = self._digest(b"name", exchange.user.encode())[:16]
         return self._checks.add(who.host, name, b"", exchange.check, partial(self._found, user, who, then))
-
-    def _find_verifier(self, name: str) -> Verifier:
-        """Return how the proof of a user is checked; one that fits nothing for a name that has none."""
-        fake = self._strangers.make_verifier(name)  # made in any case, so that time tells nothing
-        user = self._users.get(name)
-        return fake if user is None or user.verifier is None else user.verifier
 
     def let_in(self, own: str) -> None:
         """Let a part of the gateway in by its name, where it comes from inside: it is a user that no client can be."""
@@ -253,14 +251,14 @@ class Authenticator:
         if user in self._own:
             return ALL
         known = self._users.get(user)
-        if known.is_disabled if known else (user or not self._open.lets_anonymous_in(protocol)):
+        if known.is_disabled if known else (user or not self._open.lets_anonymous_be(protocol)):
             return None
         return self._book.make(user, client=client, host=host, door=protocol)
 
     def find_member(self, user: str, host: str) -> Permissions | None:
         """Return the rights of a user that a token of the admin API is of, None where there is none of that name."""
         known = self._users.get(user)
-        if (known is not None and not known.is_disabled) or (user == GUEST and self._lets_guest_in()):
+        if (known is not None and not known.is_disabled) or (user == GUEST and self._lets_guest_be()):
             return self._book.make(user, client="", host=host, door="amqp")
         return None
 
@@ -283,15 +281,15 @@ class Authenticator:
         known = self._users.get(user)
         if known is not None:
             return known.tags
-        return (ADMINISTRATOR,) if user == GUEST and self._lets_guest_in() else ()
+        return (ADMINISTRATOR,) if user == GUEST and self._lets_guest_be() else ()
 
     def find_refused_s(self, host: str) -> int:
         """Return for how many seconds logins from an address are refused because it guesses, 0: they are not."""
         return self.penalties.find_left_s(pack_network(host), self.clock.now_ms())
 
-    def lets_look(self, peer: str) -> bool:
+    def lets_look(self, peer: str, ways: Ways = None) -> bool:
         """Return whether the admin API answers questions of a peer that does not say who it is."""
-        return self._open.lets_look(peer)
+        return self._open.lets_look(peer, ways)
 
     def find_secret(self, user: str) -> bytes:
         """Return what a user signs with, empty where there is no such user or secret."""
@@ -332,7 +330,9 @@ class Authenticator:
             return False
         if known is not None:
             return True
-        return self._lets_guest_in() if identity.user == GUEST else self._open.lets_anonymous_in(protocol)
+        is_guest = identity.user == GUEST
+        ways = identity.ways
+        return self._open.lets_guest_in(ways) if is_guest else self._open.lets_anonymous_in(protocol, ways)
 
     def make_users(self, settings: AuthSettings, environment: Mapping[str, str]) -> dict[str, User]:
         """Return the users of other settings, to be given to `reload`; slow where one has a password to be hashed.
@@ -363,14 +363,14 @@ class Authenticator:
     def _find_certified(self, who: Credentials) -> LoginAnswer:
         """Return who has a certificate with that name; the password is not asked for, nor what else was said."""
         known = self._users.get(who.certified)
-        if who.certified == GUEST and who.peer == OWN_PEER and self._lets_guest_in():
+        if who.certified == GUEST and who.peer == OWN_PEER and self._lets_guest_be():
             return self._make_identity(GUEST, who)
         if known is None or known.is_disabled:
             return Refusal.STRANGER
         return self._make_identity(known.name, who, known)
 
-    def _lets_guest_in(self) -> bool:
-        return GUEST not in self._users and self._open.lets_guest_in()
+    def _lets_guest_be(self) -> bool:
+        return GUEST not in self._users and self._open.lets_guest_be("amqp", "admin")
 
     def _check(self, credentials: Credentials, user: User, then: Then) -> Attempt | None:
         host = credentials.host

@@ -11,6 +11,7 @@ from gateway.auth.tokens import Token
 from gateway.auth.topic_rights import TopicRights
 from gateway.auth.users import User
 from gateway.settings import UserTag
+from gateway.way_names import Ways
 
 GUEST = "guest"
 ADMINISTRATOR: UserTag = "administrator"
@@ -25,7 +26,8 @@ class Credentials(NamedTuple):
     `protocol` is `mqtt`, `amqp` or `rocketmq`, `client` an MQTT client identifier, `peer` where it comes from by its
     socket: `HOST:PORT`; `user` and `password` are None where it gave none. `certified` is the user that its
     certificate proves, empty: none. `signed` is there in place of a password where the peer signed what it sent: it
-    says whether that was done with a secret. `certificate` is one that was verified, in DER.
+    says whether that was done with a secret. `certificate` is one that was verified, in DER. `ways` are the
+    authenticators that count where it came in, None: all.
     """
 
     protocol: str
@@ -36,6 +38,11 @@ class Credentials(NamedTuple):
     signed: Callable[[bytes], bool] | None = None
     client: str = ""
     certificate: bytes = b""
+    ways: Ways = None
+
+    def counts(self, way: str) -> bool:
+        """Return whether an authenticator counts where it came in."""
+        return self.ways is None or way in self.ways
 
     @property
     def host(self) -> str:
@@ -46,7 +53,7 @@ class Credentials(NamedTuple):
 class Identity:
     """Who is on a connection, and what they may do. An anonymous one has an empty name, whatever name it gave."""
 
-    __slots__ = ("account", "may", "token", "topics", "user")
+    __slots__ = ("account", "may", "token", "topics", "user", "ways")
 
     def __init__(
         self,
@@ -55,8 +62,11 @@ class Identity:
         account: User | None = None,
         token: Token | None = None,
         topics: TopicRights | None = None,
+        *,
+        ways: Ways = None,
     ) -> None:
         self.user = user
+        self.ways = ways  # the authenticators that count where it came in
         self.topics = topics  # where a back end is asked about each topic, which `may` goes by
         self.token = token  # that it came in by
         self.may = may

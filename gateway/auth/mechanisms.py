@@ -12,6 +12,7 @@ from gateway.auth import bearer, scram
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.credentials import Credentials, Identity, LoginAnswer, Refusal, Then
 from gateway.auth.password_checks import Attempt
+from gateway.way_names import JWT, USERS, Ways
 
 PROOF_ERRORS = (scram.ScramError, bearer.BearerError)
 
@@ -100,14 +101,20 @@ def _compare(wanted: str, then: Then, answer: LoginAnswer, now_ms: int) -> None:
     then(Refusal.WRONG if is_other else answer, now_ms)
 
 
-def offered_proofs(authenticator: Authenticator) -> tuple[str, ...]:
-    """Return the mechanisms that somebody could come in by now."""
-    found = ((scram.METHOD, authenticator.has_scram), (bearer.METHOD, authenticator.tokens.is_on))
+def offered_proofs(authenticator: Authenticator, ways: Ways = None) -> tuple[str, ...]:
+    """Return the mechanisms that somebody could come in by now, at a listener with these ways in."""
+    has_users, has_tokens = (ways is None or way in ways for way in (USERS, JWT))
+    found = (
+        (scram.METHOD, has_users and authenticator.has_scram),
+        (bearer.METHOD, has_tokens and authenticator.tokens.is_on),
+    )
     return tuple(method for method, is_offered in found if is_offered)
 
 
-def find_proof(method: str, authenticator: Authenticator) -> Proof | None:
-    """Return a proof that is to be made by a mechanism, None where there is none of that name here."""
-    if method == scram.METHOD:
+def find_proof(method: str, authenticator: Authenticator, ways: Ways = None) -> Proof | None:
+    """Return a proof that is to be made by a mechanism, None where there is none of that name at such a listener."""
+    if method == scram.METHOD and (ways is None or USERS in ways):
         return ScramProof(authenticator)
-    return BearerProof(authenticator) if method == bearer.METHOD and authenticator.tokens.is_on else None
+    if method == bearer.METHOD and method in offered_proofs(authenticator, ways):
+        return BearerProof(authenticator)
+    return None

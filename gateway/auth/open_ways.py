@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 
 from gateway.address import is_loopback
 from gateway.auth.credentials import GUEST, Credentials
 from gateway.settings import AuthSettings
+from gateway.way_names import ANONYMOUS, GUEST_LOGIN, Ways
 
 PROXY_NOTE = "with a proxy in front set auth.behind_proxy, or everybody is"
 
@@ -20,6 +21,7 @@ class OpenWays:
 
     def __init__(self, settings: AuthSettings) -> None:
         self.settings = settings
+        self.listeners: Mapping[str, Sequence[Ways]] = {}  # by door, the ways in that each has
 
     def is_guest(self, credentials: Credentials) -> bool:
         """Return whether somebody comes as AMQP's guest, who is let in where no user is called so."""
@@ -28,44 +30,69 @@ class OpenWays:
             and credentials.user == GUEST
             and credentials.password == b"guest"
             and is_loopback(credentials.peer)
-            and self.lets_guest_in()
+            and self.lets_guest_in(credentials.ways)
         )
 
-    def lets_guest_in(self) -> bool:
-        """Return whether guest is let in where no user is called so."""
-        return self.settings.amqp_guest and not self.settings.behind_proxy
+    def lets_guest_in(self, ways: Ways = None) -> bool:
+        """Return whether guest is let in where no user is called so, by a listener that has these ways in."""
+        is_open = self.settings.amqp_guest if ways is None else GUEST_LOGIN in ways
+        return is_open and not self.settings.behind_proxy
 
-    def lets_anonymous_in(self, protocol: str) -> bool:
-        """Return whether clients of a protocol are let in that are nobody in particular."""
+    def lets_guest_be(self, *doors: str) -> bool:
+        """Return whether guest comes in by some listener of these doors."""
+        return any(self.lets_guest_in(ways) for door in doors for ways in self._ways_of(door))
+
+    def _ways_of(self, door: str) -> Sequence[Ways]:
+        return self.listeners.get(door) or (None,)
+
+    def lets_anonymous_in(self, protocol: str, ways: Ways = None) -> bool:
+        """Return whether clients of a protocol are let in that are nobody in particular, by a listener."""
+        if ways is not None:
+            return ANONYMOUS in ways
         if protocol == "mqtt":
             return self.settings.mqtt_anonymous
         return protocol == "rocketmq" and self.settings.rocketmq_anonymous
+
+    def lets_anonymous_be(self, protocol: str) -> bool:
+        """Return whether such clients come in by some listener of a protocol."""
+        return any(self.lets_anonymous_in(protocol, ways) for ways in self._ways_of(protocol))
 
     def lets_be_anonymous(self, credentials: Credentials, *, has_names: bool) -> bool:
         """Return whether somebody is let in as nobody in particular: with a name only where no name means anything.
 
         So the client of a user who is deleted does not come back, and a name that is mistyped is wrong.
         """
-        return self.lets_anonymous_in(credentials.protocol) and not (credentials.user and has_names)
+        is_let = self.lets_anonymous_in(credentials.protocol, credentials.ways)
+        return is_let and not (credentials.user and has_names)
 
-    def lets_look(self, peer: str) -> bool:
+    def lets_look(self, peer: str, ways: Ways = None) -> bool:
         """Return whether the admin API answers questions of a peer that does not say who it is."""
-        return self.settings.admin_anonymous and not self.settings.behind_proxy and is_loopback(peer)
+        is_open = self.settings.admin_anonymous if ways is None else ANONYMOUS in ways
+        return is_open and not self.settings.behind_proxy and is_loopback(peer)
 
     def describe(self, doors: Collection[str]) -> list[str]:
         """Return one line for each way that is open at these doors; logged at the start."""
-        settings = self.settings
         ways = (
-            ("mqtt", settings.mqtt_anonymous, "MQTT clients are let in without a login setting=auth.mqtt_anonymous"),
+            ("mqtt", self.lets_anonymous_be("mqtt"), "MQTT clients are let in without a login", "mqtt_anonymous"),
             (
                 "rocketmq",
-                settings.rocketmq_anonymous,
-                "RocketMQ clients are let in unasked setting=auth.rocketmq_anonymous",
+                self.lets_anonymous_be("rocketmq"),
+                "RocketMQ clients are let in unasked",
+                "rocketmq_anonymous",
             ),
             (
                 "amqp",
-                self.lets_guest_in(),
-                f"AMQP user guest is let in from this machine; {PROXY_NOTE} setting=auth.amqp_guest",
+                self.lets_guest_be("amqp"),
+                f"AMQP user guest is let in from this machine; {PROXY_NOTE}",
+                "amqp_guest",
             ),
         )
-        return [text for door, is_open, text in ways if is_open and door in doors]
+        return [
+            f"{text} setting={self._find_cause(door, setting)}"
+            for door, is_open, text, setting in ways
+            if is_open and door in doors
+        ]
+
+    def _find_cause(self, door: str, setting: str) -> str:
+        is_general = getattr(self.settings, setting) and None in self._ways_of(door)
+        return f"auth.{setting}" if is_general else "listen.authenticators"

@@ -69,7 +69,7 @@ class Arriving(Holding):
             return
         method = connect.properties.texts.get(Property.AUTH_METHOD)
         if method is not None:
-            proving = Proving(door.authenticator, connect, client_id, self.transport.peer)
+            proving = Proving(door.authenticator, connect, client_id, self.transport.peer, self.transport.ways)
             if proving.is_under_way:
                 self._proving = proving
                 self._prove(connect, now_ms)
@@ -79,7 +79,7 @@ class Arriving(Holding):
             return
         transport = self.transport
         credentials = credentials_of(
-            connect, client_id, transport.peer, transport.peer_name, transport.peer_certificate
+            connect, client_id, transport.peer, transport.peer_name, transport.peer_certificate, ways=transport.ways
         )
         attempt = door.authenticator.begin(credentials, partial(self._finish_login, connect, client_id))
         if self._entering is None and self._connection.state == _LOGIN:

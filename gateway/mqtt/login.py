@@ -7,6 +7,7 @@ import secrets
 from gateway.auth.credentials import Credentials, Refusal
 from gateway.mqtt.packets import LEVEL_5, OLD_LEVEL, Connect
 from gateway.mqtt.reason_codes import ConnectCode, ReasonCode
+from gateway.way_names import Ways
 
 PROTOCOL = "mqtt"
 CODES = {
@@ -40,10 +41,8 @@ def check_client_id(connect: Connect, bytes_max: int, certified: str = "") -> tu
 
 
 def credentials_of(
-    connect: Connect, client_id: bytes, peer: str, certified: str = "", certificate: bytes = b""
+    connect: Connect, client_id: bytes, peer: str, certified: str = "", certificate: bytes = b"", *, ways: Ways = None
 ) -> Credentials:
     """Return what a client says of itself, and what its certificate says of it."""
     user = None if connect.user is None else connect.user.decode()
-    return Credentials(
-        PROTOCOL, user, connect.password, peer, certified, client=client_id.decode(), certificate=certificate
-    )
+    return Credentials(PROTOCOL, user, connect.password, peer, certified, None, client_id.decode(), certificate, ways)

@@ -14,6 +14,7 @@ from gateway.mqtt.errors import ProtocolViolationError
 from gateway.mqtt.packets import Auth, Connect
 from gateway.mqtt.properties import Property, Value
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.way_names import Ways
 
 
 class Proving:
@@ -24,22 +25,36 @@ class Proving:
         connect: What the client began with; it has a method.
         client_id: As the client gave it, or was given it.
         peer: Where the client is: an address that is often wrong waits.
+        ways: The authenticators that count there.
     """
 
-    __slots__ = ("_authenticator", "_method", "_peer", "_proof", "client_id", "connect", "is_checked", "refused")
+    __slots__ = (
+        "_authenticator",
+        "_method",
+        "_peer",
+        "_proof",
+        "_ways",
+        "client_id",
+        "connect",
+        "is_checked",
+        "refused",
+    )
 
-    def __init__(self, authenticator: Authenticator, connect: Connect, client_id: bytes, peer: str) -> None:
+    def __init__(
+        self, authenticator: Authenticator, connect: Connect, client_id: bytes, peer: str, ways: Ways = None
+    ) -> None:
         self.connect = connect
         self.client_id = client_id
         self.is_checked = False  # the proof was given to the authenticator
         self.refused: Refusal | None = None  # why it is, once it has answered what its method says to that
         self._authenticator = authenticator
         self._peer = peer
+        self._ways = ways
         self._method = connect.properties.texts[Property.AUTH_METHOD]
         self._proof = self._find_proof()
 
     def _find_proof(self) -> Proof | None:
-        return find_proof(self._method.decode(errors="replace"), self._authenticator)
+        return find_proof(self._method.decode(errors="replace"), self._authenticator, self._ways)
 
     @property
     def is_under_way(self) -> bool:
@@ -86,7 +101,8 @@ class Proving:
         """Have the proof checked, once it is complete."""
         assert self._proof is not None
         self.is_checked = True
-        return self._proof.check(Credentials("mqtt", None, None, self._peer, client=self.client_id.decode()), then)
+        who = Credentials("mqtt", None, None, self._peer, client=self.client_id.decode(), ways=self._ways)
+        return self._proof.check(who, then)
 
     def complain(self, answer: LoginAnswer) -> bytes:
         """Return what a client is asked whose proof was found wrong, before it is refused; empty: nothing."""

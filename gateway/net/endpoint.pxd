@@ -20,3 +20,4 @@ cdef class Endpoint:
     cdef public Shares shares
     cdef public object turn_away
     cdef public object events
+    cdef public object ways

@@ -13,6 +13,7 @@ from gateway.net.paces import NO_LIMITS, AddressRates, Connects, ListenerRates, 
 from gateway.net.protocol import HandlerFactory
 from gateway.net.shares import Shares
 from gateway.runtime import Clock, CoarseTimer, TurnRunner
+from gateway.way_names import Ways
 
 LOGGER = logging.getLogger(__name__)
 
@@ -35,6 +36,7 @@ class Endpoint:
         "timer",
         "turn_away",
         "turns",
+        "ways",
     )
 
     def __init__(
@@ -53,6 +55,7 @@ class Endpoint:
         paces: Paces | None = None,
         turn_away: HandlerFactory | None = None,
         events: Events | None = None,
+        ways: Ways = None,
     ) -> None:
         self.name = name
         self.connect = connect
@@ -67,10 +70,13 @@ class Endpoint:
         self.shares = shares
         self.events = events or Events()
         self.paces = paces or Paces(Connects(), AddressRates(AddressLimitsSettings()), clock.now_ms)
+        self.ways = ways  # the authenticators that count, None: all
         self.turn_away = turn_away  # gives connections their handlers that are refused and to be told so
 
-    def at(self, connect: HandlerFactory, connections_max: int, rates: ListenerRates = NO_LIMITS) -> Endpoint:
-        """Return the endpoint of one of the door's addresses, which may have limits of its own, 0 for none."""
+    def at(
+        self, connect: HandlerFactory, connections_max: int, rates: ListenerRates = NO_LIMITS, ways: Ways = None
+    ) -> Endpoint:
+        """Return the endpoint of one of the door's addresses, which may have limits and ways in of its own."""
         return Endpoint(
             self.name,
             connect,
@@ -85,6 +91,7 @@ class Endpoint:
             paces=self.paces.at(rates),
             turn_away=self.turn_away,
             events=self.events,
+            ways=ways,
         )
 
     def find_refusal(self, host: str) -> str:

@@ -16,6 +16,7 @@ cdef class Transport:
     cdef public object shared
     cdef public bint is_writable
     cdef public long long since_ms
+    cdef public object ways
     cdef public long long bytes_in
     cdef public long long bytes_out
 

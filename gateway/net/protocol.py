@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol, TypeVar, runtime_checkable
 
 from gateway.pacing import ALONE
+from gateway.way_names import Ways
 
 Event_co = TypeVar("Event_co", covariant=True)
 
@@ -60,7 +61,8 @@ class Transport:
     False: a front reads nothing more for this connection until `on_writable`. While more than 1 MiB waits the front is
     given nothing and `is_share_over` is True: what the peer does not read cannot grow.
     `end_reason` is for the log: a front that closes says why, and nothing where the peer did. `refusal` says why a peer
-    may not come in, and is mostly empty. `shared` are rates that it shares with others. The peer came at
+    may not come in, and is mostly empty. `ways` are the authenticators that count where it came, None: all. `shared`
+    are rates that it shares with others. The peer came at
     `since_ms`; `bytes_in` and `bytes_out` count what was read from the socket and what was written to it.
     """
 
@@ -78,6 +80,7 @@ class Transport:
         "refusal",
         "shared",
         "since_ms",
+        "ways",
     )
 
     def __init__(self) -> None:
@@ -92,6 +95,7 @@ class Transport:
         self.shared = ALONE
         self.is_writable = True
         self.since_ms = 0
+        self.ways: Ways = None
         self.bytes_in = 0
         self.bytes_out = 0
 

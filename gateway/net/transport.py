@@ -92,6 +92,7 @@ class SocketTransport(Transport):
             return
         self.conn_id = endpoint.table.next_id()
         self.since_ms = endpoint.clock.now_ms()
+        self.ways = endpoint.ways
         self.peer = format_address(host or UNIX_HOST, port)
         self.peer_host = pack_host(host or LOOPBACK, port)
         self._stream = PlainStream(sock)

@@ -137,7 +137,8 @@ class RocketmqHandler(ConnectionHandler):
         return False
 
     def _begin_login(self, request: Command) -> None:
-        credentials = credentials_of(request, self.transport.peer, self.transport.peer_name)
+        transport = self.transport
+        credentials = credentials_of(request, transport.peer, transport.peer_name, transport.ways)
         attempt = self._door.authenticator.begin(credentials, partial(self._finish_login, request))
         if self._connection.state == _LOGIN:
             self._attempt = attempt

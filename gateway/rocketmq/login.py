@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from gateway.auth.credentials import Credentials, Identity, Refusal
+from gateway.way_names import Ways
 from lmq.remoting.commands import Command
 from lmq.remoting.response_codes import ResponseCode
 from lmq.remoting.signature import ACCESS_KEY, is_signed_with
@@ -30,11 +31,11 @@ REMARKS = {
 }
 
 
-def credentials_of(request: Command, peer: str, certified: str = "") -> Credentials:
+def credentials_of(request: Command, peer: str, certified: str = "", ways: Ways = None) -> Credentials:
     """Return what a request says of its sender, and what the connection's certificate says of it."""
     user = request.ext.get(ACCESS_KEY)
     signed = None if user is None else partial(is_signed_with, request)
-    return Credentials(PROTOCOL, user, None, peer, certified, signed)
+    return Credentials(PROTOCOL, user, None, peer, certified, signed, ways=ways)
 
 
 def is_proven(identity: Identity, request: Command, certified: str) -> bool:

@@ -12,6 +12,7 @@ WITHOUT_TESTS = {
     "gateway/amqp/queue_ties.py",  # as that, of a queue's consumers and surroundings
     "core/stage.py",  # names; those that tell a stage have the tests
     "gateway/version.py",  # one constant
+    "gateway/way_names.py",  # constants
     "gateway/admin/schemas.py",  # the shapes of answers; test_api.py reads them
     "gateway/admin/management/names.py",  # constants
     "gateway/commands/options.py",  # how options are called; the tests of each command use them

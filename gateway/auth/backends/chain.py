@@ -17,6 +17,7 @@ from gateway.auth.password_checks import Attempt, PasswordChecks
 from gateway.auth.penalty_box import PenaltyBox
 from gateway.auth.tokens import Token, is_name
 from gateway.runtime import Clock
+from gateway.way_names import BACKENDS
 
 RUNNING_MAX = 256  # logins under way; each back end has a bound of its own
 OF_ADDRESS_MAX = 64  # of them from one address: fleets stand behind one
@@ -69,13 +70,24 @@ class BackendChain:
 
     def takes(self, credentials: Credentials) -> bool:
         """Return whether they are asked about somebody: one with a name and a password, or a certificate."""
-        if not self.is_on or credentials.user is None:
+        if not self.is_on_for(credentials) or credentials.user is None:
             return False
         return credentials.password is not None or self.takes_certificate(credentials)
 
+    def is_on_for(self, credentials: Credentials) -> bool:
+        """Return whether there are some that count where somebody comes in."""
+        return bool(self._backends) and bool(self._counting(credentials))
+
+    def _counting(self, credentials: Credentials) -> Sequence[AskedBackend]:
+        if credentials.counts(BACKENDS):
+            return self._backends
+        return [backend for backend in self._backends if credentials.counts(backend.settings.called)]
+
     def takes_certificate(self, credentials: Credentials) -> bool:
         """Return whether one of them looks at the certificate that somebody has."""
-        return credentials.certificate != b"" and any(backend.sees_certificates for backend in self._backends)
+        return credentials.certificate != b"" and any(
+            backend.sees_certificates for backend in self._counting(credentials)
+        )
 
     def name(self, credentials: Credentials) -> Credentials:
         """Return credentials, with the client identifier for a name where a certificate alone is looked at."""
@@ -94,26 +106,15 @@ class BackendChain:
         if question is None:
             found(Refusal.WRONG)
             return None
-        token = self._find(question)
+        counting = self._counting(credentials)
+        token = _find(counting, question)
         if token is not None:
             found(token)
             return None
-        asking = _Asking(self._backends, question, is_stranger_wrong=is_stranger_wrong)
+        asking = _Asking(counting, question, is_stranger_wrong=is_stranger_wrong)
         name = hmac.new(self._key, question.user.encode(), hashlib.sha256).digest()[:16]
         answer = partial(_tell, asking, found)
         return self._checks.add(credentials.host, name, b"", asking.run, answer)
-
-    def _find(self, question: Question) -> Token | None:
-        """Return what somebody comes in by that was let in lately."""
-        for backend in self._backends:
-            if question.is_by_certificate and not backend.sees_certificates:
-                continue
-            reply = backend.find(question)
-            if reply is None or reply.verdict is Verdict.NO:
-                return None  # a wrong one waits for its turn, as with passwords of users
-            if reply.verdict is Verdict.YES:
-                return backend.vouch(question, reply)
-        return None
 
     # What runs the questions
 
@@ -162,6 +163,19 @@ class _Asking:
             return None
         self.outcome = None
         return not self._is_stranger_wrong
+
+
+def _find(backends: Sequence[AskedBackend], question: Question) -> Token | None:
+    """Return what somebody comes in by that was let in lately."""
+    for backend in backends:
+        if question.is_by_certificate and not backend.sees_certificates:
+            continue
+        reply = backend.find(question)
+        if reply is None or reply.verdict is Verdict.NO:
+            return None  # a wrong one waits for its turn, as with passwords of users
+        if reply.verdict is Verdict.YES:
+            return backend.vouch(question, reply)
+    return None
 
 
 def _tell(asking: _Asking, found: Found, is_right: bool | None) -> None:  # noqa: ARG001, FBT001  # called so
