@@ -260,7 +260,7 @@ class Gateway:
             audited=self.audit.counts,
         )
         self.telemetry.collect = view.registry.collect
-        self._site = AdminSite(view, self.listeners)
+        self._site = AdminSite(view, self.listeners, self._paces.of(ADMIN, self.settings.admin.connects_rate))
         await self._site.open(find_listening(ADMIN, self.settings.admin.listen))
 
     @property
@@ -313,7 +313,8 @@ class Gateway:
         for door in self.doors.values():
             door.reload(settings)
             self._limits[door.name].reload(door.limits.connections_max, door.limits.host_connections_max)
-        self._paces.use(settings.limits.address, {name: door.accepts_rate for name, door in self.doors.items()})
+        rates = {name: door.accepts_rate for name, door in self.doors.items()}
+        self._paces.use(settings.limits.address, {**rates, ADMIN: settings.admin.connects_rate})
         self.authenticator.reload(settings.auth, users)
         self._recheck()
 

@@ -263,10 +263,36 @@ NetworkListen = Annotated[
 ]
 
 
+def _check_admin(entry: ListenSettings) -> ListenSettings:
+    for name in ListenSettings.model_fields:
+        if name.startswith("total_") and getattr(entry, name):
+            raise ValueError(f"{name} is not for the admin door, which carries no stream of messages")
+    return entry
+
+
+AdminListen = Annotated[
+    Annotated[NetworkAddress, Tag(TAGS[0])]
+    | Annotated[
+        tuple[
+            Annotated[
+                ListenSettings,
+                BeforeValidator(_as_table),
+                AfterValidator(_check_on_network),
+                AfterValidator(_check_admin),
+            ],
+            ...,
+        ],
+        Tag(TAGS[1]),
+    ],
+    Discriminator(_kind),
+]
+
+
 class AdminSettings(BaseModel, frozen=True, extra="forbid"):
     """The operator's door: HTTP API, metrics, health."""
 
-    listen: NetworkListen = "127.0.0.1:15672"  # HOST:PORT, port 0 picks one, `off` closes the door; or a list
+    listen: AdminListen = "127.0.0.1:15672"  # HOST:PORT, port 0 picks one, `off` closes the door; or a list
+    connects_rate: Annotated[int, Field(ge=0)] = 0  # connections a second that are let in, 0: any number
     fan_out_report: str = ""  # the folder that `lmq report fan-out --out` writes to; the console shows its page
 
 

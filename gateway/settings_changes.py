@@ -104,6 +104,7 @@ TAKES_EFFECT = {
     "rocketmq.transaction_check_interval_ms": AT_ONCE,
     "rocketmq.transaction_checks_max": AT_ONCE,
     "admin.listen": NEXT_START,
+    "admin.connects_rate": AT_ONCE,
     "admin.fan_out_report": AT_ONCE,
     "auth.mqtt_anonymous": AT_ONCE,
     "auth.rocketmq_anonymous": AT_ONCE,

@@ -79,7 +79,7 @@ class CarriedProtocol(asyncio.Protocol):
     Args:
         make_layers: Makes the layers.
         make_inner: Makes the HTTP protocol.
-        is_full: Whether there are as many connections as may be; each counts before it is open too.
+        is_refused: Whether one of a host is turned away; each counts before it is open too.
         waiting: Those that are not open yet.
     """
 
@@ -87,12 +87,12 @@ class CarriedProtocol(asyncio.Protocol):
         self,
         make_layers: LayerFactory,
         make_inner: Callable[[], asyncio.Protocol],
-        is_full: Callable[[], bool],
+        is_refused: Callable[[str], bool],
         waiting: set[CarriedProtocol],
     ) -> None:
         self._make_layers = make_layers
         self._make_inner = make_inner
-        self._is_full = is_full
+        self._is_refused = is_refused
         self._waiting = waiting
         self._inner: asyncio.Protocol | None = None
         self._socket: asyncio.Transport | None = None
@@ -102,7 +102,7 @@ class CarriedProtocol(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The loop: connected."""
         self._socket = sock = cast("asyncio.Transport", transport)
-        if self._is_full():
+        if self._is_refused(peer_of(sock)[0]):
             sock.abort()
             return
         self._waiting.add(self)

@@ -26,6 +26,7 @@ from gateway.way_names import API_TOKENS, Ways
 
 PROTOCOL = "amqp"  # as RabbitMQ's, which has the same users for both
 DOOR = "admin"
+LOGGED_IN = "lmq.logged_in"  # in a request's state: users that the connection's requests were logged in as
 WAYS = "lmq.ways"  # in a request's scope: the authenticators that count at the address where it came
 MONITORING = "monitoring"
 POLICYMAKER = "policymaker"
@@ -203,14 +204,15 @@ async def _log_in(view: AdminView, peer: str, said: str, request: Request) -> Ca
     if scheme.lower() == "bearer" and is_api_token(rest.strip()):
         return _let_in_by_token(view, peer, rest.strip(), request)
     if scheme.lower() == "bearer":
-        return await _let_in(view, Credentials(PROTOCOL, "", rest.strip().encode(), peer, ways=ways), wrong=NOBODY)
+        who = Credentials(PROTOCOL, "", rest.strip().encode(), peer, ways=ways)
+        return await _let_in(view, who, request, wrong=NOBODY)
     try:
         user, colon, password = base64.b64decode(rest.strip(), validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError) as error:
         raise not_in("the login is not well formed") from error
     if scheme.lower() != "basic" or not colon:
         raise not_in("the login is not of the scheme Basic")
-    return await _let_in(view, Credentials(PROTOCOL, user, password.encode(), peer, ways=ways))
+    return await _let_in(view, Credentials(PROTOCOL, user, password.encode(), peer, ways=ways), request)
 
 
 def _let_in_by_token(view: AdminView, peer: str, text: str, request: Request) -> Caller:
@@ -223,6 +225,7 @@ def _let_in_by_token(view: AdminView, peer: str, text: str, request: Request) ->
     if token is None or may is None or not tags or (ways is not None and API_TOKENS not in ways):
         _note_refused(view, peer, user, "no such token, or not any more")
         raise not_in(NOBODY)
+    _count_login(view, peer, user, request)
     method, path = request.method, request.url.path
     if may_manage(token.scopes, path):
         return Caller(peer, user, may, tags, scopes=token.scopes)
@@ -238,7 +241,24 @@ def _note_refused(view: AdminView, peer: str, user: str, why: str) -> None:
     log_refusal(Actor(view.authenticator.events, DOOR, 0, peer), "", user, why)
 
 
-async def _let_in(view: AdminView, who: Credentials, *, wrong: str = Refusal.WRONG.value) -> Caller:
+def _count_login(view: AdminView, peer: str, user: str, request: Request) -> None:
+    """Count a user's first request on a connection as a login.
+
+    Raises:
+        HTTPException: 429: There were too many in this second.
+    """
+    seen = request.scope.setdefault("state", {}).setdefault(LOGGED_IN, set())
+    if user in seen:
+        return
+    over = view.authenticator.quotas.log_in(user)
+    if over is not None:
+        why = f"connection refused for user '{user}': {over}"
+        _note_refused(view, peer, user, why)
+        raise HTTPException(429, {"error": "too_many_requests", "reason": why}, {"Retry-After": "1"})
+    seen.add(user)
+
+
+async def _let_in(view: AdminView, who: Credentials, request: Request, *, wrong: str = Refusal.WRONG.value) -> Caller:
     peer, user = who.peer, who.user or ""
     answer = await _ask(view.authenticator, who)
     view.broker.metrics.door("admin").log_in(outcome_of(answer))
@@ -246,6 +266,7 @@ async def _let_in(view: AdminView, who: Credentials, *, wrong: str = Refusal.WRO
         why = wrong if answer is Refusal.WRONG else answer.value
         _note_refused(view, peer, user, why)
         raise _refuse(view, peer, answer, why)
+    _count_login(view, peer, answer.user, request)
     tags = tuple(view.authenticator.find_tags(answer.user, answer.token))
     if not tags:
         raise not_in("the user has no tag that lets it in here")

@@ -14,13 +14,14 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from gateway.address import format_address
 from gateway.admin.carried import CarriedProtocol
-from gateway.admin.login import WAYS
+from gateway.admin.gate import OPEN, Gate
+from gateway.admin.login import LOGGED_IN, WAYS
 from gateway.admin.turnstile import Turnstile
 from gateway.net.listener import ListenError, reason_of
 from gateway.net.streams.layer import LayerFactory
+from gateway.net.streams.plain import peer_of
 from gateway.way_names import Ways
 
-CONNECTIONS_MAX = 64
 NOWHERE = "/api/lmq/nowhere/at/all"
 WARM_AFTER_S = 3.0  # the first request finds the routes made, a gateway that is gone by then has not paid for it
 STOP_S = 1.0  # requests that take longer are dropped
@@ -43,12 +44,30 @@ class _Server(uvicorn.Server):
 
 
 class _Connection(H11Protocol):
-    """One connection; of too many, the newest are closed at once, so that the descriptors of the others are left."""
+    """One connection; of too many, the newest are closed at once, so that the descriptors of the others are left.
+
+    What its requests say is in `state` of their scopes, which all of them share.
+    """
+
+    gate = OPEN
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
         """Take the connection in."""
+        is_refused = self.gate.refuses(peer_of(transport)[0], len(self.connections))
+        self.app_state = {LOGGED_IN: set[str]()}
         super().connection_made(transport)
-        if len(self.connections) > CONNECTIONS_MAX:
+        if is_refused:
+            transport.abort()
+
+
+class _CarriedConnection(_Connection):
+    """One whose bytes are carried by layers: it was let in when it came."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
+        """Take the connection in, unless the host that a proxy told comes too fast."""
+        self.app_state = {LOGGED_IN: set[str]()}
+        H11Protocol.connection_made(self, transport)
+        if self.gate.refuses_told(peer_of(transport)[0]):
             transport.abort()
 
 
@@ -75,18 +94,27 @@ class AdminServer:
         port: Ours; 0 picks one.
         make_layers: What carries the bytes of connections; None: nothing does.
         ways: The authenticators that count there; None: all.
+        gate: Which connections are taken.
     """
 
     def __init__(
-        self, api: FastAPI, host: str, port: int, make_layers: LayerFactory | None = None, ways: Ways = None
+        self,
+        api: FastAPI,
+        host: str,
+        port: int,
+        make_layers: LayerFactory | None = None,
+        *,
+        ways: Ways = None,
+        gate: Gate = OPEN,
     ) -> None:
         self._host = host
         self._port = port
         self._make_layers = make_layers
+        self._gate = gate
         self._waiting: set[CarriedProtocol] = set()
         config = uvicorn.Config(
             Turnstile(api, {WAYS: ways}),
-            http=_Connection if make_layers is None else self._connect,  # type: ignore[arg-type] # called as the class is
+            http=self._connect,  # type: ignore[arg-type] # called as the class is
             lifespan="off",
             log_config=None,
             access_log=False,
@@ -100,14 +128,20 @@ class AdminServer:
 
     def _connect(self, **given: Any) -> asyncio.Protocol:  # noqa: ANN401 - uvicorn's own
         """Return the protocol of a new connection."""
-        assert self._make_layers is not None
+        if self._make_layers is None:
+            return self._make(_Connection, given)
         connections = self._server.server_state.connections
         return CarriedProtocol(
             self._make_layers,
-            lambda: _Connection(**given),
-            lambda: len(connections) + len(self._waiting) >= CONNECTIONS_MAX,
+            lambda: self._make(_CarriedConnection, given),
+            lambda host: self._gate.refuses(host, len(connections) + len(self._waiting)),
             self._waiting,
         )
+
+    def _make(self, kind: type[_Connection], given: dict[str, Any]) -> _Connection:
+        made = kind(**given)
+        made.gate = self._gate
+        return made
 
     async def start(self) -> tuple[str, int]:
         """Bind and serve; return the host and port that were bound.

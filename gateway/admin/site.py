@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gateway.admin.api import make_api
+from gateway.admin.gate import Gate
 from gateway.admin.live import LiveFeed
 from gateway.admin.server import AdminServer
 from gateway.admin.view import AdminView
 from gateway.carriage import told_name
 from gateway.door import Listen
 from gateway.listeners import Listeners
+from gateway.net.paces import Paces
 
 NAME = "admin"
 
@@ -21,11 +23,13 @@ class AdminSite:
     Args:
         view: The gateway, as they may look at it.
         listeners: Make what carries the bytes, and are told each address.
+        paces: How fast connections come.
     """
 
-    def __init__(self, view: AdminView, listeners: Listeners) -> None:
+    def __init__(self, view: AdminView, listeners: Listeners, paces: Paces) -> None:
         self._view = view
         self._listeners = listeners
+        self._paces = paces
         self._servers: list[AdminServer] = []
         self._live = LiveFeed(view)
 
@@ -39,7 +43,13 @@ class AdminSite:
         api = make_api(self._view, self._live)
         for listen in listens:
             address, make_layers = self._listeners.carry(listen)
-            server = AdminServer(api, *address, make_layers, listen.ways)
+            gate = Gate(
+                self._paces.at(listen.rates),
+                listen.connections_max,
+                is_proxied=bool(listen.proxies),
+                note=self._view.broker.metrics.door(NAME).refuse,
+            )
+            server = AdminServer(api, *address, make_layers, ways=listen.ways, gate=gate)
             self._listeners.note(NAME, told_name(listen), await server.start())
             self._servers.append(server)
         if self._servers:

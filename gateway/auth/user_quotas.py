@@ -147,6 +147,11 @@ class UserQuotas:
             self._seats.setdefault(user, seats).add(seat)
         return None
 
+    def log_in(self, user: str) -> Over | None:
+        """Count a login that is no connection, and return None; or return the rate that it would be over."""
+        per_s = self.find(user).connects_rate
+        return Over(per_s, is_rate=True) if per_s > 0 and not self._may_connect(user, per_s) else None
+
     def _may_connect(self, user: str, per_s: int) -> bool:
         now_ms = self._read_ms()
         rate = self._connects.find(user, per_s, partial(Rate, per_s, now_ms))

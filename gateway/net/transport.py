@@ -90,9 +90,8 @@ class SocketTransport(Transport):
             self._socket = None
             sock.abort()
             return
-        self.conn_id = endpoint.table.next_id()
+        self.conn_id, self.ways = endpoint.table.next_id(), endpoint.ways
         self.since_ms = endpoint.clock.now_ms()
-        self.ways = endpoint.ways
         self.peer = format_address(host or UNIX_HOST, port)
         self.peer_host = pack_host(host or LOOPBACK, port)
         self._stream = PlainStream(sock)

@@ -62,6 +62,13 @@ def test_what_is_no_address_is_refused(listen, said):
         MqttSettings(listen=listen)
 
 
+def test_rates_of_messages_are_not_for_the_admin_door():
+    with pytest.raises(ValidationError, match="total_messages_rate is not for the admin door"):
+        AdminSettings(listen=[{"address": "127.0.0.1:1", "total_messages_rate": 5}])
+    (entry,) = AdminSettings(listen=[{"address": "127.0.0.1:1", "connects_rate": 5, "connections_max": 2}]).listen
+    assert (entry.connects_rate, entry.connections_max) == (5, 2)
+
+
 def test_unix_sockets_are_for_doors_whose_clients_know_them():
     assert find_address("unix:/run/lmq.sock") == ("unix:/run/lmq.sock", 0)
     assert MqttSettings(listen="unix:/a").listen == "unix:/a"

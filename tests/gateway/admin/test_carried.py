@@ -36,7 +36,7 @@ class Echo(asyncio.Protocol):
 
 
 class Site:
-    def __init__(self, make_layers, is_full=lambda: False):
+    def __init__(self, make_layers, is_full=lambda host: False):
         self.waiting = set()
         self.make = lambda: CarriedProtocol(make_layers, Echo, is_full, self.waiting)
 
@@ -85,7 +85,7 @@ async def test_who_may_not_connect_or_is_one_too_many_is_closed(caplog):
         assert await reader.read() == b""
         writer.close()
     assert "reason=proxy: 127.0.0.1 is not trusted" in caplog.text
-    async with Site(refuse, is_full=lambda: True) as address:
+    async with Site(refuse, is_full=lambda host: True) as address:
         reader, writer = await asyncio.open_connection(*address)
         with pytest.raises(ConnectionResetError):
             assert await reader.read() == b""

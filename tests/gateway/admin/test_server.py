@@ -10,7 +10,8 @@ import pytest
 from fastapi import FastAPI
 
 from gateway.admin import carried, server as module
-from gateway.admin.server import CONNECTIONS_MAX, AdminServer, find_no_route
+from gateway.admin.gate import CONNECTIONS_MAX
+from gateway.admin.server import AdminServer, find_no_route
 from gateway.net.listener import ListenError
 from gateway.net.streams.tls import TlsLayer
 from gateway.net.streams.tls_context import make_context

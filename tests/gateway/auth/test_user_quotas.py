@@ -68,6 +68,8 @@ def test_logins_a_second_count_also_those_that_left_and_not_those_that_are_in(ro
     assert quotas.enter("bob", "x") is quotas.enter("", "y") is None
     now_ms[0] = 500
     assert [quotas.enter("ann", seat) for seat in "cd"] == [None, Over(2, is_rate=True)]
+    assert [quotas.log_in(user) for user in ("ann", "bob", "bob", "")] == [Over(2, is_rate=True), None, None, None]
+    assert quotas.log_in("bob") == quotas.enter("bob", "y") == Over(2, is_rate=True)
 
 
 def test_what_a_user_is_sent_has_rates_of_its_own(rows):
