@@ -26,7 +26,7 @@ NAMED_A_STEP = 64  # things that are given names at once
 WAITED_S = 0.05  # an order that costs more is made anew beside the questions, which go by the old one
 SHARE = 20  # an order by a figure is used for so many times what it cost
 FRESH_MAX = 2_000  # things that came since an order was made, before it is made anew
-DEAD_MIN = 1_000  # things that are gone, and more than are there, before a list is worn
+DEAD_MIN = 1_000  # things or sources that are gone, and more than are there, before a list is worn
 ORDERS_MAX = 8  # columns; the one that was made longest ago goes
 IDLE_S = 60.0  # without a question, then the list is forgotten
 NAME = "name"  # the column that is the same for good
@@ -188,8 +188,8 @@ class Roster(ABC, Generic[Source, Thing]):
 
     async def _take_in(self) -> None:
         async with self._lock:
-            alive = 0
-            for source in list(self.sources()):
+            alive, sources = 0, list(self.sources())
+            for source in sources:
                 part = self._parts.get(source)
                 if part is None:
                     part = self._parts[source] = self.open(source)
@@ -202,7 +202,8 @@ class Roster(ABC, Generic[Source, Thing]):
                 await self._name_new(index, part, steps)
                 alive += part.alive()
             self._dead = max(len(self._codes) - alive, 0)
-            self.is_worn = self._dead > max(DEAD_MIN, alive)
+            gone = len(self._parts) - len(sources)
+            self.is_worn = self._dead > max(DEAD_MIN, alive) or gone > max(DEAD_MIN, len(sources))
 
     async def _name_new(self, index: int, part: Part[Thing], steps: Steps) -> None:
         """Give the new things of a part their numbers here, and note their names."""

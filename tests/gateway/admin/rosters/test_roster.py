@@ -125,3 +125,12 @@ async def test_many_names_that_come_at_once_are_each_in_their_place(monkeypatch)
     assert _names(found) == sorted(thing.name for thing in things)
     found = await roster.find(BY_NAME, 0, ALL, Search(lambda name: name.startswith("q1"), "q1"))
     assert _names(found) == sorted(thing.name for thing in things if thing.name.startswith("q1"))
+
+
+async def test_list_is_worn_when_most_of_its_sources_are_gone_also_those_that_had_nothing():
+    shelves, step = _Shelves(), 500
+    for first in range(0, 4 * step, step):
+        assert not shelves.is_worn
+        shelves.shelves = {number: [] for number in range(first, first + step)}
+        assert (await shelves.find(BY_NAME, 0, ALL, None)).total == 0
+    assert shelves.is_worn
