@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import hmac
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -69,6 +69,7 @@ class AskedBackend:
         self._places = asyncio.Semaphore(self.settings.requests_max)
         self._failed = 0
         self._told_at_ms = -TOLD_EVERY_MS
+        self._successor: AskedBackend | None = None  # of the same settings, read again
 
     def find(self, question: Question) -> Reply | None:
         """Return what it said lately, None where it is to be asked."""
@@ -88,17 +89,32 @@ class AskedBackend:
         return await self._ask(self._digest(question), partial(self._backend.ask, question))
 
     def find_topic(self, question: TopicQuestion) -> bool | None:
-        """Return what it said lately of a topic, None where it is to be asked."""
+        """Return what it, or its successor, said lately of a topic, None where that is to be asked."""
+        latest = self._find_latest()
+        if latest is not self:
+            return latest.find_topic(question)
         known = self._find(self._digest_of(_parts_of(question)))
         return None if known is None else known.verdict is Verdict.YES
 
     async def ask_topic(self, question: TopicQuestion) -> bool | None:
-        """Return what it says of a topic, None where it does not answer: then nobody may."""
+        """Return what it, or its successor, says of a topic, None where that does not answer: then nobody may."""
+        latest = self._find_latest()
+        if latest is not self:
+            return await latest.ask_topic(question)
         try:
             reply = await self._ask(self._digest_of(_parts_of(question)), partial(self._judge, question))
         except BackendError:
             return None
         return reply.verdict is Verdict.YES
+
+    def _find_latest(self) -> AskedBackend:
+        """Return what stands in this one's place now."""
+        latest = self
+        while latest._successor is not None:
+            latest = latest._successor
+        if latest is not self:
+            self._successor = latest
+        return latest
 
     async def _judge(self, question: TopicQuestion) -> Reply:
         assert self._topics is not None
@@ -159,6 +175,12 @@ class AskedBackend:
         tags = tuple(tag for tag in TAGS if tag in groups) if self.settings.admin_tags else ()
         topics = None if self._topics is None else self
         return Token(question.user, groups, tags, reply.ends_at_ms, self.mark, reply.rules, topics)
+
+    def give_way(self, others: Sequence[AskedBackend]) -> None:
+        """Let the one of `others` that has the same settings be asked by clients that this one let in, and close."""
+        self._successor = next((other for other in others if other.mark == self.mark), None)
+        self._memory = ReplyMemory(self.settings)  # those clients may know this one for long
+        self.close()
 
     def close(self) -> None:
         """Let go of its connections and threads."""

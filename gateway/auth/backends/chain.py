@@ -62,7 +62,7 @@ class BackendChain:
         ]
         self._marks = frozenset(backend.mark for backend in self._backends)
         for backend in before:
-            backend.close()
+            backend.give_way(self._backends)
 
     def is_right(self, token: Token) -> bool:
         """Return whether somebody that a back end let in still may be there."""

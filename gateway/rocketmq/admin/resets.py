@@ -79,8 +79,9 @@ class Resets:
             before = self._broker.consumer_offsets.get(group.encode(), key)
             offsets[queue_id] = offset if goes_on or before is None else min(offset, before)
             yield
+        done = self._set(request, group, name, offsets)
         peer.actor().tell(Kind.GROUP_RESET, group=group, topic=name, offsets=[*offsets.items()])
-        return self._set(request, group, name, offsets)
+        return done
 
     def _set(self, request: Command, group: str, topic: str, offsets: dict[int, int]) -> Command:
         for queue_id, offset in offsets.items():

@@ -30,7 +30,7 @@ class JudgeBackend(ScriptedBackend):
     async def ask_topic(self, question):
         self.topics.append((question.user, question.action, question.topic))
         await self.gate.wait()
-        if self.fails:
+        if self.fails or self.is_closed:
             raise BackendError("away")
         return question.topic.startswith(b"open/")
 
@@ -174,3 +174,16 @@ async def test_messages_to_come_are_asked_about_by_the_topic_that_they_are_for(t
     assert [topic for _, _, topic in site.backend.topics] == [b"open/a", b"shut"]
     site.world.authenticator.stop()
     site.world.close()
+
+
+async def test_clients_that_are_in_when_the_same_settings_are_read_again_ask_the_new_back_end(site):
+    reader = site.world.client(b"r", (b"#", 0))
+    peer = await site.client()
+    await site.send(peer, mqtt.publish(b"open/a", b"1"))
+    for number in (2, 3):
+        before, site.backend = site.backend, JudgeBackend()
+        site.world.authenticator.backends.use([site.backend])
+        assert before.is_closed
+        await site.send(peer, mqtt.publish(b"open/a", b"%d" % number), mqtt.publish(b"open/b", b"new"))
+    assert reader.bodies() == [b"1", b"2", b"new", b"3", b"new"]
+    assert ("ann", "publish", b"open/a") in site.backend.topics
