@@ -27,6 +27,8 @@ class ClientLimits(NamedTuple):
     inflight_max: int = 0  # messages at QoS 1 and 2 that it is sent and has not acknowledged
     messages_out_rate: int = 0  # that it is sent
     bytes_out_rate: int = 0  # of their bodies
+    queued_count_max: int = 0  # messages at QoS 1 and 2 that wait for its session by one subscription
+    queued_bytes_max: int = 0  # of their bodies
 
 
 class Listen(NamedTuple):
@@ -87,6 +89,8 @@ def _make_listen(name: str, entry: ListenSettings) -> Listen:
         entry.inflight_max,
         entry.messages_out_rate,
         entry.bytes_out_rate,
+        entry.queued_count_max,
+        entry.queued_bytes_max,
     )
     return listen._replace(websocket=entry.websocket, clients=clients, client_id_from=entry.client_id_from)
 

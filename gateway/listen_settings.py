@@ -183,6 +183,10 @@ class MqttListenSettings(ListenSettings, frozen=True, extra="forbid"):
     packet_bytes_max: Annotated[int, Field(ge=0, le=268_435_460)] = 0
     # to each client here, where that is less than `mqtt.inflight_max`; 0: that one
     inflight_max: Annotated[int, Field(ge=0, le=32_767)] = 0
+    # messages that wait for the session of each client here, where that is less than `mqtt.queued_count_max`; 0: that
+    queued_count_max: Annotated[int, Field(ge=0)] = 0
+    # bytes of bodies that wait for it, where that is less than `mqtt.queued_bytes_max`; 0: that one
+    queued_bytes_max: Annotated[int, Field(ge=0)] = 0
 
     @model_validator(mode="after")
     def _check_identifier(self) -> MqttListenSettings:

@@ -23,6 +23,7 @@ from gateway.mqtt.pacing import Outflow, make_client_pacing, make_outflow
 from gateway.mqtt.packets import Auth, Connect, Subscribe, Will
 from gateway.mqtt.properties import Property
 from gateway.mqtt.proving import Proving
+from gateway.mqtt.queued_limits import WaitingMax
 from gateway.mqtt.reason_codes import ConnectCode, ReasonCode
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session import Session
@@ -205,6 +206,8 @@ class Arriving(Holding):
         found = entering.found = door.attachments.attach(self, client_id, identity, terms.expiry_s)
         door.strangers.discard(self)
         self.session = found.session
+        own_max = WaitingMax(self._limits.queued_count_max, self._limits.queued_bytes_max)
+        door.delivery.queued.limits.note(found.session, own_max)
         kind = Kind.SESSION_RESUMED if found.is_present else Kind.SESSION_CREATED
         door.tell_session(kind, found.session, self.transport)
         if found.is_present:

@@ -172,6 +172,13 @@ class Delivery(Redelivery):
         if backlog is not None:
             self._want_backlog(backlog)
 
+    def let_go_oldest(self, subscription: Subscription) -> None:
+        """Let the oldest of too many messages go that wait for a subscription without a connection."""
+        before = subscription.position
+        skip_oldest(self, subscription, self.now_ms)
+        if subscription.position > before and subscription.floor_slot != NO_SLOT:
+            keep_places(self, subscription, subscription.position)
+
     def want(self, subscription: Subscription) -> None:
         """Let a subscription that is BEHIND read on, or one that is OFFLINE begin, in turn."""
         if not subscription.is_queued:

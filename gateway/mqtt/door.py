@@ -15,6 +15,7 @@ from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.handler import MqttHandler
 from gateway.mqtt.inventory import MqttInventory
 from gateway.mqtt.login import PROTOCOL
+from gateway.mqtt.queued_limits import WaitingMax
 from gateway.mqtt.restoring import restore_exact, restore_retained
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session import NEVER
@@ -86,6 +87,9 @@ class MqttDoor(MqttServices, Door):
         self.exact.finish_load()
         if sum(restore_retained(session, self.delivery) for session in self.sessions):
             self.delivery.catch_ups.rewrite()
+        for client_id in self.delivery.queued.limits.own_clients():
+            if self.sessions.find(client_id) is None:  # a process was killed between two commits
+                self.delivery.queued.limits.forget(client_id)
         self.metrics.sessions = len(self.sessions)
         self.wills.publish_left(now_ms)
         self.sys_tree.start(now_ms, self.settings.sys_interval_s)
@@ -105,7 +109,8 @@ class MqttDoor(MqttServices, Door):
         self.settings = settings.mqtt
         self.delivery.inflight_max = settings.mqtt.inflight_max
         self.delivery.lag_count_max = settings.mqtt.lag_count_max
-        self.delivery.queued.set_limits(settings.mqtt.queued_count_max, settings.mqtt.queued_bytes_max)
+        waiting_max = WaitingMax(settings.mqtt.queued_count_max, settings.mqtt.queued_bytes_max)
+        self.delivery.queued.set_limits(waiting_max)
         self.subscribing.count_max = settings.mqtt.subscription_count_max
         self.subscribing.sharing.strategy = settings.mqtt.shared_strategy
         self.attachments.expiry_max_s = settings.mqtt.session_expiry_s or NEVER
@@ -133,7 +138,8 @@ class MqttDoor(MqttServices, Door):
         if not self._is_sweeping:
             self._is_sweeping = True
             self.subscribing.chores.start(self._sweep(now_ms))
-        self.delivery.queued.look(self.sessions)
+        self.delivery.now_ms = now_ms
+        self.delivery.queued.look(self.sessions, self.delivery.let_go_oldest)
 
     def end_sessions_of(self, user: str) -> None:
         """End the sessions of a user that is no more, or disabled; those with a connection, when that is closed."""

@@ -16,6 +16,7 @@ from core.metrics import DoorMetrics
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, OLD_FORM, READ_BYTES_MAX, Form, PublishEncoder
 from gateway.mqtt.queued import Queued
+from gateway.mqtt.queued_limits import WaitingMax
 from gateway.mqtt.session import ABREAST, AHEAD, BEHIND, NO_SLOT, OFFLINE, Subscription
 
 ROOM_MIN = BATCH_COUNT_MAX // 8  # a window with less room falls behind rather than slow the others down
@@ -63,8 +64,8 @@ class Limits(Protocol):
 def skip_oldest(desk: Desk, subscription: Subscription, now_ms: int) -> None:
     """Let the oldest of too many messages that wait for a subscription at QoS 1 or 2 go."""
     queued = desk.queued
-    if (queued.count_max or queued.bytes_max) and subscription.qos and not subscription.is_replay:
-        over = queued.find_first(subscription.queue_ref) - subscription.position
+    if queued.limits.has_any and subscription.qos and not subscription.is_replay:
+        over = queued.find_first_for(subscription) - subscription.position
         if over > 0:
             desk.note_skipped(subscription, subscription.position + over, "queue_full", now_ms)
             subscription.position += over
@@ -83,7 +84,8 @@ class Desk(Reader):
         self.metrics = metrics
         self.inflight_max = limits.inflight_max
         self.lag_count_max = limits.lag_count_max
-        self.queued = Queued(broker, limits.queued_count_max, limits.queued_bytes_max)
+        waiting_max = WaitingMax(limits.queued_count_max, limits.queued_bytes_max)
+        self.queued = Queued(broker, broker.table("mqtt_queued_limits"), waiting_max)
         self.batch = StoredBatch(BATCH_COUNT_MAX)
         self.encoder = PublishEncoder(BATCH_COUNT_MAX)
 

@@ -8,13 +8,14 @@ are added up in a few sums a queue. What the limit leaves is right to a sixteent
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from core.broker import Broker
 from core.lmq.waiters import Reader
 from core.message import AWAY, StoredBatch
 from gateway.chores import Chores
-from gateway.mqtt.session import ABREAST, Session
+from gateway.mqtt.queued_limits import QueuedLimits, RowTable, WaitingMax
+from gateway.mqtt.session import ABREAST, OFFLINE, Session, Subscription
 
 SUMS = 16  # of a queue at the limit
 READ_COUNT_MAX = 256  # messages that are looked at in a step, some 100 us
@@ -107,60 +108,77 @@ class Tally(Reader):
 
 
 class Queued:
-    """What the settings leave of a light queue for a subscription that is behind.
+    """What the limits leave of a light queue for a subscription that is behind.
 
     Args:
         broker: Where the light queues are.
-        count_max: Messages that may wait, 0 for any number.
-        bytes_max: Bytes of their bodies, 0 for any number.
+        rows: Where the limits of single sessions are written down.
+        general: What the settings say for all sessions.
     """
 
-    def __init__(self, broker: Broker, count_max: int, bytes_max: int) -> None:
-        self.count_max = count_max
-        self.bytes_max = bytes_max
+    def __init__(self, broker: Broker, rows: RowTable, general: WaitingMax) -> None:
+        self.limits = QueuedLimits(rows, general)
         self._broker = broker
         self._chores = Chores(broker)
-        self._tallies: dict[int, Tally] = {}
+        self._tallies: dict[tuple[int, int], Tally] = {}  # by queue and limit
         self._batch = StoredBatch(READ_COUNT_MAX)
         self._is_looking = False
 
     @property
     def queue_count(self) -> int:
-        """How many queues are counted."""
+        """How many queues are counted, for each limit."""
         return len(self._tallies)
 
-    def set_limits(self, count_max: int, bytes_max: int) -> None:
-        """Go by other limits."""
-        self.count_max = count_max
-        if bytes_max != self.bytes_max:
-            self.bytes_max = bytes_max
+    def set_limits(self, general: WaitingMax) -> None:
+        """Go by other settings."""
+        if general.size != self.limits.general.size:
             self._keep({})
+        self.limits.general = general
 
     def find_first(self, queue_ref: int) -> int:
-        """Return the first offset of a queue that is still for those that are behind, 0 where all of it is."""
+        """Return the first offset of a queue that is for any that are behind, by the settings; 0 where all of it is."""
+        return self._find_first(queue_ref, self.limits.general)
+
+    def find_first_for(self, subscription: Subscription) -> int:
+        """Return the first offset that is still for a subscription that is behind, 0 where its whole queue is."""
+        return self._find_first(subscription.queue_ref, self.limits.of(subscription.session))
+
+    def _find_first(self, queue_ref: int, limit: WaitingMax) -> int:
         first = 0
-        if self.count_max:
-            first = max(self._broker.max_offset(queue_ref) - self.count_max, 0)
-        tally = self._tallies.get(queue_ref)
+        if limit.messages:
+            first = max(self._broker.max_offset(queue_ref) - limit.messages, 0)
+        tally = self._tallies.get((queue_ref, limit.size))
         return max(first, tally.newest.first) if tally is not None and tally.newest.is_over else first
 
-    def look(self, sessions: Iterable[Session]) -> None:
-        """Count what came where something waits, in steps; the sessions may come and go meanwhile."""
-        if self.bytes_max and not self._is_looking:
-            self._is_looking = True
-            self._chores.start(self._look(list(sessions)))
+    def look(self, sessions: Iterable[Session], let_go: Callable[[Subscription], None]) -> None:
+        """Count what came where something waits, in steps; the sessions may come and go meanwhile.
 
-    def _look(self, sessions: list[Session]) -> Iterator[None]:
+        Args:
+            sessions: All of them.
+            let_go: Called for each subscription without a connection whose session has limits of its own: the log need
+                not keep what is over them.
+        """
+        limits = self.limits
+        if limits.has_bytes and not self._is_looking:
+            self._is_looking = True
+            self._chores.start(self._look(list(sessions), let_go))
+
+    def _look(self, sessions: list[Session], let_go: Callable[[Subscription], None]) -> Iterator[None]:
         try:
-            bytes_max = self.bytes_max
-            tallies: dict[int, Tally] = {}
+            limits = self.limits
+            bytes_max = limits.general.size
+            tallies: dict[tuple[int, int], Tally] = {}
             for session in sessions:
+                limit, is_own = limits.of(session), limits.is_own(session)
                 for subscription in list(session.subscriptions.values()):
-                    is_limited = subscription.qos and subscription.group is None and not subscription.is_replay
-                    if is_limited and subscription.state != ABREAST:
-                        self._note(tallies, subscription.queue_ref, subscription.position)
+                    if subscription.state == ABREAST or not is_limited(subscription):
+                        continue
+                    if is_own and subscription.state == OFFLINE:
+                        let_go(subscription)
+                    if limit.size:
+                        self._note(tallies, subscription, limit.size)
                 yield
-            if bytes_max == self.bytes_max:
+            if bytes_max == limits.general.size:
                 self._keep(tallies)
                 for tally in list(tallies.values()):
                     tally.count()
@@ -168,15 +186,23 @@ class Queued:
         finally:
             self._is_looking = False
 
-    def _note(self, tallies: dict[int, Tally], queue_ref: int, position: int) -> None:
+    def _note(self, tallies: dict[tuple[int, int], Tally], subscription: Subscription, bytes_max: int) -> None:
         """Have a queue counted from a place on, at least; what was counted before is used again."""
-        tally = tallies.get(queue_ref) or self._tallies.get(queue_ref)
+        key = subscription.queue_ref, bytes_max
+        position = subscription.position
+        tally = tallies.get(key) or self._tallies.get(key)
         if tally is None or (position < tally.newest.first and not tally.newest.is_over):
-            tally = Tally(self._broker, self._chores, self._batch, queue_ref, Newest(position, self.bytes_max))
-        tallies[queue_ref] = tally
+            newest = Newest(position, bytes_max)
+            tally = Tally(self._broker, self._chores, self._batch, subscription.queue_ref, newest)
+        tallies[key] = tally
 
-    def _keep(self, tallies: dict[int, Tally]) -> None:
-        for queue_ref, tally in self._tallies.items():
-            if tallies.get(queue_ref) is not tally:
+    def _keep(self, tallies: dict[tuple[int, int], Tally]) -> None:
+        for key, tally in self._tallies.items():
+            if tallies.get(key) is not tally:
                 tally.stop()
         self._tallies = tallies
+
+
+def is_limited(subscription: Subscription) -> bool:
+    """Return whether the limits are for a subscription."""
+    return bool(subscription.qos) and subscription.group is None and not subscription.is_replay

@@ -326,6 +326,7 @@ class Subscribing:
         """End a session and all that it subscribed to."""
         self._delivery.pause(session)
         self._sessions.remove(session)
+        self._delivery.queued.limits.forget(session.client_id)
         self._metrics.sessions = len(self._sessions)
         if session.subscriptions:
             self._leave(session, self._end_all(session))

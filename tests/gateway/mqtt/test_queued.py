@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
+from gateway.door import ClientLimits, Listen
 from gateway.mqtt.queued import SUMS, Newest
 from gateway.settings import GatewaySettings, MqttSettings
-from tests.support.mqtt import puback, publish
+from tests.support.mqtt import connect, puback, publish, subscribe
+from tests.support.mqtt_door import MemoryTransport, Peer
 
 BODY = 100
 
@@ -70,7 +72,7 @@ def test_a_session_that_is_further_behind_has_its_part_counted_too(make_world):
     send(world, 100)
     world.client(b"b", (b"t", 1), clean=False).vanish()
     send(world, 2, 100)
-    assert world.door.delivery.queued.bytes_max
+    assert world.door.delivery.queued.limits.general.size
     look(world)
     assert numbers(world.connect(b"b", clean=False)) == [100, 101]
     assert numbers(world.connect(b"a", clean=False)) == list(range(102 - SUMS, 102))
@@ -97,6 +99,80 @@ def test_queues_in_which_nothing_waits_are_forgotten(make_world):
     again.send(*[puback(i + 1) for i in range(len(again.bodies()))])
     look(world)
     assert world.door.delivery.queued.queue_count == 0
+
+
+def come_in(world, client_id, *subscriptions, limits, clean=False):
+    """Return a client that came in by an address with limits of its own."""
+    world.conn_id += 1
+    transport = MemoryTransport(world.conn_id)
+    listen = Listen("mqtt", "127.0.0.1:1884", clients=limits)
+    peer = Peer(world, transport, world.door.connect_at(listen)(transport))
+    peer.send(connect(client_id, clean=clean), *[subscribe(1, one) for one in subscriptions])
+    return peer
+
+
+def held_from(world, client_id):
+    queue_ref = world.door.sessions.find(client_id).subscriptions[b"t"].queue_ref
+    return dict(world.door.sessions.held_positions())[queue_ref]
+
+
+OWN = [ClientLimits(queued_count_max=SUMS), ClientLimits(queued_bytes_max=SUMS * BODY)]
+
+
+@pytest.mark.parametrize("limits", OWN)
+def test_less_may_wait_for_clients_of_one_address_than_for_others(make_world, limits):
+    world = make_world(queued_count_max=500, queued_bytes_max=500 * BODY)
+    come_in(world, b"own", (b"t", 1), limits=limits).vanish()
+    world.client(b"other", (b"t", 1), clean=False).vanish()
+    send(world, 600)
+    look(world)
+    assert len(world.connect(b"other", clean=False).bodies()) == pytest.approx(500, abs=500 // SUMS + 1)
+    assert numbers(come_in(world, b"own", limits=limits)) == list(range(600 - SUMS, 600))
+
+
+@pytest.mark.parametrize("limits", OWN)
+def test_log_need_not_keep_what_is_over_the_limit_of_an_address(make_world, limits):
+    world = make_world()
+    come_in(world, b"own", (b"t", 1), limits=limits).vanish()
+    send(world, 100)
+    look(world)
+    look(world)
+    assert held_from(world, b"own") == 100 - SUMS
+    assert world.counts.dropped == {"queue_full": 100 - SUMS}
+
+
+@pytest.mark.parametrize("limits", OWN)
+def test_limit_of_an_address_outlives_a_restart_and_ends_where_the_client_comes_in_by_another(make_world, limits):
+    world = make_world()
+    come_in(world, b"own", (b"t", 1), limits=limits).vanish()
+    world.close()
+    world.open()
+    send(world, 100)
+    look(world)
+    assert numbers(come_in(world, b"own", limits=limits)) == list(range(100 - SUMS, 100))
+    world.connect(b"own", clean=False).vanish()
+    send(world, 100, first=100)
+    look(world)
+    assert len(numbers(world.connect(b"own", clean=False))) == SUMS + 100  # some of them in flight before
+    assert len(world.store.table("mqtt_queued_limits")) == 0
+
+
+def test_limit_of_an_address_is_forgotten_with_its_session(make_world):
+    world = make_world()
+    come_in(world, b"own", (b"t", 1), limits=OWN[0]).vanish()
+    assert len(world.store.table("mqtt_queued_limits")) == 1
+    world.client(b"own")
+    assert len(world.store.table("mqtt_queued_limits")) == 0
+
+
+def test_clean_session_that_is_slow_is_limited_and_nothing_is_written_down(make_world):
+    world = make_world()
+    peer = come_in(world, b"own", (b"t", 1), limits=ClientLimits(queued_count_max=3), clean=True)
+    peer.stall()
+    send(world, 10)
+    assert len(world.store.table("mqtt_queued_limits")) == 0
+    peer.drain()
+    assert numbers(peer) == [7, 8, 9]
 
 
 @given(st.lists(st.integers(0, 400), max_size=300), st.integers(16, 2_000))
