@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import ssl
 from collections.abc import Callable, Iterable
+from types import TracebackType
 from typing import Any, Self
 
 import aiomqtt
@@ -18,6 +20,9 @@ from gateway.address import parse_address
 from gateway.bridge_settings import BridgeSettings
 from gateway.bridges.packets import FAILURE, NEVER_S
 from gateway.mqtt.properties import Properties, Property, Value
+
+_SILENT = logging.getLogger(f"{__name__}.client")
+_SILENT.setLevel(logging.CRITICAL + 1)  # what the client says of a connection that breaks, it raises as well
 
 RemoteError = aiomqtt.MqttError
 Message = aiomqtt.Message
@@ -71,12 +76,14 @@ class Remote(aiomqtt.Client):
             properties=_connect_properties(settings) if self.is_5 else None,
             tls_context=_tls_context(settings),
             will=will,
+            logger=_SILENT,
         )
         self.packet_bytes_max = _PAYLOAD_MAX
         self.qos_max = 2
         self.takes_retained = True
         self.is_resumed = False  # the other broker has kept the session
         self.pending_calls_threshold = settings.inflight_max + SPARE_CALLS
+        self._lost = ""  # why the connection is no more
         self._on_refused = on_refused
         self._on_dropped = on_dropped
         self._client.manual_ack_set(on=True)
@@ -86,10 +93,22 @@ class Remote(aiomqtt.Client):
     async def __aenter__(self) -> Self:
         """Connect; where that fails, also to be answered, nothing of the attempt stays open."""
         try:
-            return await super().__aenter__()
+            await super().__aenter__()
         except BaseException:
             self._client.disconnect()
             raise
+        if self._lost:  # since it was let in; aiomqtt takes no note of that
+            raise RemoteError(self._lost)
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        """Disconnect. What ended the connection was raised where it was used, and nobody asks for it again."""
+        try:
+            await super().__aexit__(exc_type, exc, tb)
+        finally:
+            _ask(self._disconnected)
 
     def say_bridge(self) -> None:
         """Tell a broker of 3.1.1 that this is a bridge."""
@@ -136,6 +155,26 @@ class Remote(aiomqtt.Client):
         if not self._connected.done():
             self._connected.set_exception(RemoteError(f"not let in: {reason_code}"))
         super()._on_disconnect(client, userdata, flags, reason_code, properties)
+        self._lost = f"connection lost: {reason_code}"
+        _ask(self._disconnected)
+
+    def _on_socket_register_write(self, client: Any, userdata: Any, sock: Any) -> None:  # noqa: ANN401, ARG002 - as in aiomqtt
+        if self._connected.done():
+            self._watch(sock)
+        else:  # paho may be connecting, on a thread
+            self._loop.call_soon_threadsafe(self._watch, sock)
+
+    def _watch(self, sock: Any) -> None:  # noqa: ANN401 - paho's
+        """Write when the socket takes more; it may be closed since that was asked for."""
+        if sock.fileno() >= 0:
+            self._loop.add_writer(sock.fileno(), self._write)
+
+    def _write(self) -> None:
+        try:
+            self._client.loop_write()
+        except Exception as error:  # noqa: BLE001 - as in aiomqtt: whatever it is, the connection is over
+            if not self._disconnected.done():
+                self._disconnected.set_exception(error)
 
     def _on_publish(self, client: Any, userdata: Any, mid: int, reason_code: Any, properties: Any) -> None:  # noqa: ANN401 - as in aiomqtt
         if self.is_5 and reason_code is not None and reason_code.is_failure:
@@ -147,6 +186,12 @@ class Remote(aiomqtt.Client):
             self._on_dropped()
         else:
             super()._on_message(client, userdata, message)
+
+
+def _ask(ended: asyncio.Future[None]) -> None:
+    """Take note of why something ended, so that the loop does not say that nobody did."""
+    if ended.done() and not ended.cancelled():
+        ended.exception()
 
 
 def own_client_id(settings: BridgeSettings, name: str) -> str:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import logging
+import socket
+import struct
 
 import aiomqtt
 import pytest
@@ -194,6 +198,34 @@ async def test_a_broker_that_sends_back_what_it_is_sent_is_not_listened_to(site,
             await there.publish("shared/1", b"here", qos=qos)  # the same from another client is let in
             assert await site.take(here, 2) == [("shared/1", b"here")] * 2
             await until(lambda: (counts(local).messages_in, counts(local).dropped) == (1, {"loop": 1}))
+
+
+@pytest.mark.asyncio
+async def test_a_broker_that_goes_away_in_the_middle_of_a_write_costs_a_line(site, caplog):
+    async def reset(reader, writer):
+        await reader.read(1_000)
+        writer.write(bytes.fromhex("20020000"))
+        await reader.read(1_000)
+        no_linger = struct.pack("ii", 1, 0)
+        writer.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, no_linger)
+        writer.close()
+
+    complaints = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+    async with (
+        await asyncio.start_server(reset, "127.0.0.1", site.remote_port),
+        site.local(OUT | {"qos": 1}, version="3.1.1") as local,
+        site.client(local) as here,
+    ):
+        await here.publish("up/a", b"x" * 1_000_000, qos=1)
+        await until(lambda: counts(local).failures == 5)
+    gc.collect()
+    said = [record for record in caplog.records if record.levelno >= logging.WARNING and "bridge" in record.message]
+    assert [record.levelname for record in said] == ["WARNING"] * len(said)
+    assert all(record.message.startswith("bridge is down bridge=cloud address=") for record in said)
+    assert len(said) in {5, 6}
+    assert {record.name.partition(".")[0] for record in caplog.records} <= {"gateway", "core", "asyncio"}
+    assert complaints == []
 
 
 @pytest.mark.asyncio

@@ -80,6 +80,29 @@ async def test_a_broker_that_hangs_up_is_heard_at_once(site):
 
 
 @pytest.mark.asyncio
+async def test_a_broker_that_hangs_up_when_it_has_let_us_in_is_heard_too(site):
+    async def let_in_and_hang_up(reader, writer):
+        await reader.read(1_000)
+        writer.write(bytes.fromhex("20020000"))
+        writer.close()
+
+    async with await asyncio.start_server(let_in_and_hang_up, "127.0.0.1", site.remote_port):
+        for _ in range(20):  # the end may be read before the client has come in, or later
+            with pytest.raises(RemoteError):
+                async with asyncio.timeout(WAIT_S), client(site.remote_port, version="3.1.1") as remote:
+                    await anext(aiter(remote.messages))
+
+
+@pytest.mark.asyncio
+async def test_a_socket_that_is_closed_before_its_turn_to_be_written_to_is_left_alone(site):
+    async with site.remote(), client(site.remote_port) as remote:
+        with socket.socket() as closed:
+            pass
+        remote._watch(closed)
+        assert await remote.send("a", b"x", 1, [], is_retained=False)
+
+
+@pytest.mark.asyncio
 async def test_first_that_fails_ends_the_others():
     async def fail():
         raise RemoteError("gone")
