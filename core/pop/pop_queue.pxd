@@ -22,6 +22,7 @@ cdef class PopQueue:
     cdef public bytes group
     cdef public int queue_ref
     cdef public InFlight state
+    cdef readonly long long fresh_from
     cdef PopDesk _desk
     cdef object _store
     cdef readonly object _timers

@@ -82,7 +82,7 @@ class PopQueue:
     by its queue offset. One that has it until a moment needs a receipt: later the same offset may be another's.
     """
 
-    __slots__ = ("_armed_ms", "_desk", "_store", "_timers", "group", "queue", "queue_ref", "state")
+    __slots__ = ("_armed_ms", "_desk", "_store", "_timers", "fresh_from", "group", "queue", "queue_ref", "state")
 
     def __init__(self, desk: PopDesk, queue: bytes, group: bytes, state: InFlight) -> None:
         self.queue = queue
@@ -91,6 +91,7 @@ class PopQueue:
         self._desk = desk
         self._store = desk.store
         self.state = state
+        self.fresh_from = state.window.next_offset  # from here on nothing had been taken when it was opened
         self._timers: TimerWheel | None = None  # only where messages are hidden until a moment
         self._armed_ms: int | None = None
         if state.deadline_count():

@@ -1,13 +1,15 @@
 """What became of a message that a reader is done with, as far as the gateway can tell without a write for each.
 
 Sources: the endings that were noted since the start (`core/pop/endings.py`), the log, where dead letters name the
-message that they are of, and looks at places every few seconds. What was done before the start is told where a dead
-letter says it.
+message that they are of, and looks at places every few seconds. What had not been taken when the gateway started ended
+since. Of what was done before, a dead letter tells; else it is said in which ways it may have ended.
 """
 
 from __future__ import annotations
 
 import re
+import time
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from core.message import StoredBatch
@@ -16,12 +18,13 @@ from core.stage import Stage
 from gateway.admin.asking import ask, read_on
 from gateway.admin.steps import Steps
 from gateway.admin.stored import StoredRecord
+from gateway.admin.trail import NOWHERE
 from gateway.admin.view import AdminView
 from gateway.inventory import FateEntry, text_of
 
 READ_COUNT = 64
 LOOKED_AT_MAX = 20_000  # messages of one queue among which a dead letter is looked for
-NOT_KEPT = "not kept: it was done before the gateway started, or too long ago"
+NOT_KEPT = "which of these is not known: it was done before the gateway started, or longer ago than endings are kept"
 DEAD_LETTER = "dead letter"
 _ORIGIN = b"ORIGIN_MESSAGE_ID"  # RocketMQ's: address, port, place
 _OFFSET_ID = re.compile(rb"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")
@@ -67,8 +70,10 @@ class Outcomes:
         if fate.stage is not Stage.DONE:
             return told
         endings = self._view.broker.pop.endings
+        passed = next((self._view.trail.find(end[:2], end[2]) for end in fate.ends), NOWHERE)
         ending = next((found for end in fate.ends if (found := endings.find(*end)) is not None), None)
-        is_kept = self._stored.store_ms >= self._view.since_ms and all(endings.is_kept(*end) for end in fate.ends)
+        ended_since = self._stored.store_ms >= self._view.since_ms or fate.is_fresh or passed.from_ms > 0
+        is_kept = ended_since and all(endings.is_kept(*end) for end in fate.ends)
         letter = None
         if ending is not None or not is_kept or not fate.done_as.startswith(("acknowledged", "sent")):
             letter = await self._find_letter(fate, 0 if ending is None else ending.from_ms)
@@ -82,12 +87,25 @@ class Outcomes:
             told["from_ms"] = told["until_ms"] = letter.stored_ms
         elif is_kept or fate.done_as.startswith("subscribed"):
             told["outcome"] = fate.done_as
-            for queue, reader, offset in fate.ends[:1]:
-                passed = self._view.trail.find((queue, reader), offset)
-                told["from_ms"], told["until_ms"], told["by"] = passed
+            told["from_ms"], told["until_ms"], told["by"] = passed
+            told["by"] = fate.holder or told["by"]
         else:
-            told["outcome"] = NOT_KEPT
+            told.update(self._tell_possible(fate))
+            told["from_ms"], told["until_ms"] = self._stored.store_ms, passed.until_ms
         return {**told, "letter": None if letter is None else letter.tell()}
+
+    def _tell_possible(self, fate: FateEntry) -> Item:
+        """Return how a message may have ended of which that is not kept, and what is sure."""
+        ways, notes = [fate.done_as, *fate.may_be], [fate.note] if fate.note else []
+        lives_ms = min((ms for ms in (self._stored.ttl_ms, fate.ttl_ms) if ms >= 0), default=-1)
+        if lives_ms >= 0:
+            ends_ms = self._stored.store_ms + lives_ms
+            is_over = ends_ms <= time.time_ns() // 1_000_000
+            ways += ["expired"] if is_over else []
+            notes.append(f"its time {'was' if is_over else 'is'} over at {tell_moment(ends_ms)}")
+        if fate.letters:
+            notes.append("no dead letter of it is found")
+        return {"outcome": f"{', '.join(ways[:-1])} or {ways[-1]}", "note": "; ".join([*notes, NOT_KEPT])}
 
     async def _find_letter(self, fate: FateEntry, from_ms: int) -> Letter | None:
         """Return the dead letter that one of the queues has that it may be in."""
@@ -118,6 +136,11 @@ class Outcomes:
             looked_at, offset = looked_at + count, batch.next_offset
             await steps.rest()
         return None
+
+
+def tell_moment(at_ms: int) -> str:
+    """Return a moment as text, in UTC."""
+    return f"{datetime.fromtimestamp(at_ms / 1_000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def letter_of(encoded: bytes) -> int | None:

@@ -80,16 +80,21 @@ class StoredRecord:
         self.topic = bytes(batch.buf[batch.topic_start[i] : batch.topic_end[i]])  # the publisher's
         self.is_rocketmq = self.properties.get(PROTOCOL) in {None, b"rocketmq"}
 
+    @property
+    def ttl_ms(self) -> int:
+        """How long it lives by what its publisher said, -1 for no end."""
+        ttl = self.properties.get(TTL_MS, b"")
+        return int(ttl) if ttl.isdigit() else -1
+
     def tell(self) -> Item:
         """Return what is to be known of it; times are in milliseconds since 1970."""
         marked = self._flag & FLAG_MARK_MASK == FLAG_MARK
-        ttl = self.properties.get(TTL_MS, b"")
         return {
             "id": str(self.place),
             **Address.of(self.topic, self.properties).tell(),
             "stored_at_ms": self.store_ms,
             "published_at_ms": self._born_ms,
-            "expires_at_ms": self.store_ms + int(ttl) if ttl.isdigit() else None,
+            "expires_at_ms": self.store_ms + self.ttl_ms if self.ttl_ms >= 0 else None,
             "door": text_of(self.properties.get(PROTOCOL, b"rocketmq")),
             "client": text_of(self.properties.get(CLIENT, b"")),
             "user": text_of(self.properties.get(USER, b"")),

@@ -22,6 +22,9 @@ class Passed(NamedTuple):
     by: str
 
 
+NOWHERE = Passed(0, 0, "")  # nothing is known
+
+
 class _Places:
     __slots__ = ("at_ms", "by", "floor", "next_offset")
 
@@ -60,7 +63,7 @@ class Trail:
             del known.at_ms[old], known.next_offset[old], known.floor[old], known.by[old]
 
     def find(self, reader: Hashable, offset: int) -> Passed:
-        """Return between which moments a message that is done was taken and done."""
+        """Return between which moments a message that is done became so, and the consumers there meanwhile."""
         known = self._kept.get(reader)
         from_ms = until_ms = 0
         names: dict[str, None] = {}
@@ -71,6 +74,8 @@ class Trail:
                 if next_offset <= offset:
                     from_ms, names = at_ms, {by: None} if by else {}
                     continue
+                if floor == offset:  # the first that was not done then
+                    from_ms = at_ms
                 if by:
                     names[by] = None
                 if floor > offset:

@@ -11,6 +11,7 @@ cdef Py_ssize_t _TAKE_COUNT_MAX
 
 
 cdef class Slot:
+    cdef public long long from_tag
     cdef public SharedQueue queue
     cdef public Consumer consumer
 

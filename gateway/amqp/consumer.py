@@ -17,11 +17,12 @@ FREE_LOOKED_AT = 8  # released slots in one go: those of many messages that are 
 class Slot:
     """Where unacknowledged deliveries of a channel belong; `consumer` is None for those of basic.get."""
 
-    __slots__ = ("consumer", "queue")
+    __slots__ = ("consumer", "from_tag", "queue")
 
     def __init__(self, queue: SharedQueue, consumer: Consumer | None) -> None:
         self.queue = queue
         self.consumer = consumer
+        self.from_tag = 1  # deliveries before were another slot's of the number
 
 
 class Consumer:
@@ -170,6 +171,7 @@ def take_slot(channel: Channel, slot: Slot) -> int:
     for _ in range(min(len(free), FREE_LOOKED_AT)):
         number = free.popleft()
         if not unacked.in_flight[number]:
+            slot.from_tag = unacked.next_tag
             channel.slots[number] = slot
             return number
         free.append(number)  # looked at again after the others

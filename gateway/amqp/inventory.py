@@ -97,7 +97,7 @@ class AmqpInventory(Inventory):
                     shifted = offset | level << LEVEL_SHIFT
                     stage = queue.pop.stage(shifted)
                     holder = ""
-                    for each in self._holders(vhost, queue, shifted) if stage is Stage.TAKEN else ():
+                    for each in self._holders(vhost, queue, shifted, stage):
                         yield None
                         holder = holder or each
                     yield FateEntry(
@@ -109,14 +109,30 @@ class AmqpInventory(Inventory):
                         letters=tuple(map(vhost.light_name, find_letter_queues(vhost, queue, {})))
                         if queue.has_dead_letters
                         else (),
+                        may_be=_other_ends(queue),
+                        ttl_ms=queue.limit_ms,
+                        is_fresh=self._is_fresh(light_queue, offset),
                     )
 
-    def _holders(self, vhost: VirtualHost, queue: SharedQueue, offset: int) -> Iterator[str]:
-        """Give, by connection, the consumers that have a message."""
+    def _is_fresh(self, light_queue: bytes, offset: int) -> bool:
+        pop = self._services.broker.pop.find(light_queue, GROUP)
+        return pop is not None and offset >= pop.fresh_from
+
+    def _holders(self, vhost: VirtualHost, queue: SharedQueue, offset: int, stage: Stage) -> Iterator[str]:
+        """Give, by connection, the consumer that has a message, or had it last as far as its channel remembers."""
+        if stage not in {Stage.TAKEN, Stage.DONE}:
+            return
         for connection in list(self._services.connections):
             for channel in channels_of(connection) if connection.vhost is vhost else ():
+                ring = channel.unacked
                 for number, slot in enumerate(channel.slots):
-                    if slot is not None and slot.queue is queue and channel.unacked.holds(number, offset):
+                    if slot is None or slot.queue is not queue:
+                        continue
+                    if stage is Stage.TAKEN:
+                        is_its = ring.holds(number, offset)
+                    else:
+                        is_its = ring.has_settled(number, offset, slot.from_tag)
+                    if is_its:
                         yield describe_consumer(connection, slot.consumer)
             yield ""
 
@@ -125,6 +141,16 @@ def _has(queue: SharedQueue, light_queue: bytes, level: int) -> bool:
     if not level:
         return queue.light_name == light_queue
     return level <= queue.terms.priority_max and amqp_level_name(queue.light_name, level) == light_queue
+
+
+def _other_ends(queue: SharedQueue) -> tuple[str, ...]:
+    """Return how messages of a queue may end that nobody acknowledges and whose time is not over."""
+    ends = ["rejected", "purged"]
+    if queue.terms.has_length and not queue.terms.is_refusing:
+        ends.append("dropped as its queue was full")
+    if queue.terms.delivery_limit >= 0:
+        ends.append("given up after too many attempts")
+    return tuple(ends)
 
 
 def describe_consumer(connection: OpenConnection, consumer: Consumer | None) -> str:

@@ -32,6 +32,7 @@ cdef class UnackedRing:
     cdef long long[::1] _offset
     cdef long long _mask
     cdef dict _late
+    cdef long long _known_from
 
     cpdef long long oldest_tag(self) except -1
     cpdef Py_ssize_t slot_of(self, long long tag) except -1
@@ -52,6 +53,9 @@ cdef class UnackedRing:
 
     @cython.locals(tag="long long", place="long long")
     cpdef bint holds(self, int slot, long long offset) except -1
+
+    @cython.locals(tag="long long", place="long long")
+    cpdef bint has_settled(self, int slot, long long offset, long long from_tag) except -1
 
     @cython.locals(tag="long long", place="long long")
     cdef void _move_late(self) except *

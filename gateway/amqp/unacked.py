@@ -60,6 +60,7 @@ class UnackedRing:
         self._offset = array("q", bytes(8 * ROOM_AT_FIRST))
         self._mask = ROOM_AT_FIRST - 1  # the ring's room is a power of two
         self._late: dict[int, tuple[int, int]] = {}
+        self._known_from = 1  # what the ring has of earlier tags is not theirs
 
     @property
     def room(self) -> int:
@@ -101,7 +102,7 @@ class UnackedRing:
         """Give `count` tags to deliveries that need no acknowledgement; return the first of them."""
         first = self.next_tag
         if self.live == len(self._late):
-            self.first_tag = first + count
+            self.first_tag = self._known_from = first + count
         else:
             self._make_room(count)
             for i in range(count):
@@ -129,6 +130,17 @@ class UnackedRing:
             if self._offset[place] == offset and self._slot[place] == slot:
                 return True
         return (slot, offset) in self._late.values()
+
+    def has_settled(self, slot: int, offset: int, from_tag: int) -> bool:
+        """Return whether a message was acknowledged or dropped in a slot, among the last deliveries.
+
+        The ring remembers as many as it has room for; none of before `from_tag`, when the slot was another's.
+        """
+        for tag in range(max(self.next_tag - self._mask - 1, self._known_from, from_tag), self.next_tag):
+            place = tag & self._mask
+            if self._offset[place] == offset and self._slot[place] in (-2 - 3 * slot - _ACK, -2 - 3 * slot - _DROP):
+                return True
+        return False
 
     def _move_late(self) -> None:
         """Empty the ring into the map: most of it is settled, and the rest stays longer than others."""
@@ -255,7 +267,7 @@ class UnackedRing:
     def _put(self, place: int, kind: int) -> None:
         slot = self._slot[place]
         if slot >= 0:
-            self._slot[place] = -1
+            self._slot[place] = -2 - 3 * slot - kind  # of skipped tags it is -1
             self._note(slot, self._offset[place], kind)
 
     def _note(self, slot: int, offset: int, kind: int) -> None:

@@ -22,6 +22,7 @@ from gateway.mqtt.packets import NO_LOCAL
 from gateway.mqtt.services import MqttServices, OpenConnection
 from gateway.mqtt.session import Session, Subscription
 
+DROPPED = "dropped as too many waited for it"
 PREFIX = LIGHT_PREFIX + MQTT + b"%"
 PLACES_MAX = 4_000  # sessions whose places are looked at every few seconds, a microsecond or two each
 LOOKS_A_STEP = 256  # queues of other doors that are passed over at once, about 0.2 us each
@@ -143,7 +144,8 @@ class MqttInventory(Inventory):
             stage = group.stage(offset)
             holder = text_of(group.find_holder(offset)) if stage is Stage.TAKEN else ""
             owner = group.owner
-            yield FateEntry("group", text_of(owner), stage, holder=holder, ends=((light_queue, owner, offset),))
+            noted = ((light_queue, owner, offset),)
+            yield FateEntry("group", text_of(owner), stage, holder=holder, ends=noted, may_be=(DROPPED,))
         for session in list(services.sessions):
             yield None
             for subscription in list(session.subscriptions.values()):
@@ -153,7 +155,9 @@ class MqttInventory(Inventory):
                     client = session.client_id
                     ends = ((light_queue, client, offset), (light_queue, b"", offset))
                     done_as = _done_as(session, subscription, offset)
-                    yield FateEntry("session", text_of(client), stage, note, done_as=done_as, ends=ends)
+                    yield FateEntry(
+                        "session", text_of(client), stage, note, done_as=done_as, ends=ends, may_be=(DROPPED,)
+                    )
 
 
 def _done_as(session: Session, subscription: Subscription, offset: int) -> str:

@@ -114,4 +114,5 @@ class RocketmqInventory(Inventory):
                 done_as="acknowledged, or not wanted by its filter",
                 ends=((key, group, offset),),
                 letters=(queue_key(RETRY_PREFIX + group, 0), queue_key(DEAD_PREFIX + group, 0)),
+                may_be=("passed over, as its group was sent on",),
             )

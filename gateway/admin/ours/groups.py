@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from gateway.admin.paths import PathName
 from gateway.admin.view import View
 from gateway.inventory import GroupEntry
 
+PASSED_OVER = "acknowledged, or passed over as its group was sent on"
 GROUPS = APIRouter()
 OWN_PREFIX = "CID_RMQ_SYS_"  # of groups that are official brokers' own, and the gateway's
 Whole = Annotated[int | None, Field(ge=0, le=2**62)]
@@ -58,7 +60,8 @@ async def reset_group(view: View, administrator: Administrator, group: PathName,
     broker = view.broker
     queue_ref = get_light_queue(broker, wanted.queue)
     key = broker.queue_key(queue_ref)
-    if broker.consumer_offsets.get(group.encode(), key) is None:
+    before = broker.consumer_offsets.get(group.encode(), key)
+    if before is None:
         raise not_found(f"group '{group}' has no place on '{wanted.queue}'")
     offset = wanted.offset
     if offset is None:
@@ -66,6 +69,7 @@ async def reset_group(view: View, administrator: Administrator, group: PathName,
     offset = max(broker.min_offset(queue_ref), min(offset, broker.max_offset(queue_ref)))
     broker.consumer_offsets.commit(group.encode(), key, offset)
     view.rocketmq.claims.reset(group.encode(), key, offset)
+    broker.pop.endings.note_run((key, group.encode()), before, offset, PASSED_OVER, time.time_ns() // 1_000_000)
     return {"group": group, "queue": wanted.queue, "next_offset": offset}
 
 

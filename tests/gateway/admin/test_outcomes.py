@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 
 import aio_pika
+import aiomqtt
 import pytest
 
 from core.properties import encode_properties
@@ -23,6 +24,11 @@ async def _ids(client, queue):
 async def _declare(client, name, arguments):
     answer = await client.put(f"/api/queues/%2F/{name}", json={"durable": True, "arguments": arguments})
     assert answer.status_code == 201
+
+
+def _device(gateway):
+    host, port = gateway.listening["mqtt"]
+    return aiomqtt.Client(host, port, identifier="device", clean_session=False, timeout=5)
 
 
 async def _fate(client, number):
@@ -78,7 +84,76 @@ async def test_a_dead_letter_and_its_message_name_each_other(tmp_path):
         first, number = await _ids(client, "jobs")
         fate = await _fate(client, number)
         assert (fate["outcome"], fate["letter"]["id"]) == ("dead letter", letter)
-        assert (await _fate(client, first))["outcome"] == NOT_KEPT
+        fate = await _fate(client, first)
+        assert fate["outcome"] == "acknowledged, rejected or purged"
+        assert fate["note"] == f"no dead letter of it is found; {NOT_KEPT}"
+
+
+async def test_what_waits_at_a_restart_is_known_to_the_end_and_of_the_rest_it_is_told_how_it_may_have_ended(tmp_path):
+    limits = {"x-max-length": 9, "x-message-ttl": 60_000, "x-queue-type": "quorum", "x-delivery-limit": 3}
+    async with managed_gateway(tmp_path) as (_, client):
+        await _declare(client, "plain", {})
+        await _declare(client, "strict", limits)
+        for queue in ("plain", "strict"):
+            for value in range(3):
+                await publish(client, "amq.default", queue, str(value))
+            await _get(client, queue, "ack_requeue_false")
+    async with managed_gateway(tmp_path) as (_, client):
+        for queue in ("plain", "strict"):
+            await _get(client, queue, "ack_requeue_false")
+            await _get(client, queue, "reject_requeue_false")
+        plain, strict = [
+            [await _fate(client, number) for number in await _ids(client, queue)] for queue in ("plain", "strict")
+        ]
+    for before, acknowledged, rejected in (plain, strict):
+        assert (acknowledged["outcome"], rejected["outcome"]) == ("acknowledged", "rejected")
+        assert NOT_KEPT in before["note"]
+        assert before["from_ms"] > 0
+        assert before["until_ms"] == 0
+    assert plain[0]["outcome"] == "acknowledged, rejected or purged"
+    assert strict[0]["outcome"] == (
+        "acknowledged, rejected, purged, dropped as its queue was full or given up after too many attempts"
+    )
+    assert strict[0]["note"].startswith("its time is over at 20")
+
+
+async def test_what_may_have_expired_before_a_restart_is_not_said_to_be_acknowledged(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        await _declare(client, "brief", {"x-message-ttl": 0})
+        await publish(client, "amq.default", "brief", "x")
+        asked = {"count": 1, "ackmode": "ack_requeue_false", "encoding": "auto"}
+        assert (await client.post("/api/queues/%2F/brief/get", json=asked)).json() == []
+        (number,) = await _ids(client, "brief")
+        assert (await _fate(client, number))["outcome"] == "expired"
+    async with managed_gateway(tmp_path) as (_, client):
+        (number,) = await _ids(client, "brief")
+        fate = await _fate(client, number)
+    assert fate["outcome"] == "acknowledged, rejected, purged or expired"
+    assert fate["note"].startswith("its time was over at 20")
+
+
+async def test_a_session_tells_after_a_restart_what_it_had_and_what_it_may_have_had(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        async with _device(gateway) as device:
+            await device.subscribe("plant/#", qos=1)
+            await publish(client, "amq.topic", "plant.1", "had")
+            await anext(device.messages)
+        await publish(client, "amq.topic", "plant.2", "waited")
+    async with managed_gateway(tmp_path) as (gateway, client):
+        view = client._transport.app.state.view
+        await view.activity.look()
+        async with _device(gateway) as device:
+            await anext(device.messages)
+        found = await client.get("/api/lmq/messages", params={"queue": "%LMQ%mqtt%plant%|h", "at_ms": 0})
+        fates = []
+        for item in found.json()["items"]:
+            while (fate := await _fate(client, item["id"]))["stage"] != "done":
+                await asyncio.sleep(0)
+            fates.append(fate)
+        had, waited = fates
+        assert had["outcome"] == "acknowledged or dropped as too many waited for it"
+        assert had["note"].startswith("filter plant/# at QoS 1; which of these is not known")
+        assert waited["outcome"] == "acknowledged"
 
 
 async def test_it_is_told_which_consumer_has_a_message_and_when_one_was_done_with_it(tmp_path):
@@ -104,6 +179,32 @@ async def test_it_is_told_which_consumer_has_a_message_and_when_one_was_done_wit
         assert 0 < fate["from_ms"] <= fate["until_ms"]
         assert fate["by"].startswith("consumer worker of guest at 127.0.0.1:")
         await connection.close()
+
+
+async def test_of_several_consumers_it_is_told_which_one_had_the_message_while_its_channel_remembers(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        view = client._transport.app.state.view
+        host, port = gateway.listening["amqp"]
+        connection = await aio_pika.connect(f"amqp://guest:guest@{host}:{port}/")
+        came = asyncio.Queue()
+        for tag in ("first", "second"):
+            channel = await connection.channel()
+            await channel.set_qos(prefetch_count=1)
+            queue = await channel.declare_queue("jobs", durable=True)
+            await queue.consume(came.put, consumer_tag=tag)
+        for value in ("1", "2"):
+            await publish(client, "amq.default", "jobs", value)
+        numbers = await _ids(client, "jobs")
+        for number in numbers:
+            message = await came.get()
+            await (message.ack() if message.body == b"1" else message.reject())
+            while (fate := await _fate(client, number))["stage"] != "done":
+                await asyncio.sleep(0)
+            assert fate["by"].startswith(f"consumer {message.consumer_tag} of guest at 127.0.0.1:")
+            assert fate["outcome"] == ("acknowledged" if message.body == b"1" else "rejected")
+        await connection.close()
+        await view.activity.look()
+        assert [(await _fate(client, number))["by"] for number in numbers] == ["", ""]
 
 
 async def test_a_session_that_came_later_is_said_to_have_come_later(tmp_path):

@@ -10,7 +10,7 @@ def test_a_message_was_done_between_the_look_that_saw_it_wait_and_the_one_that_s
     trail.note("q", 200, 7, 5, "a")
     trail.note("q", 300, 7, 7, "b")
     trail.note("q", 400, 9, 9, "b")
-    assert trail.find("q", 5) == Passed(100, 300, "a; b")
+    assert trail.find("q", 5) == Passed(200, 300, "a; b")
     assert trail.find("q", 8) == Passed(300, 400, "b")
     assert trail.find("q", 3) == Passed(0, 100, "a")
     assert trail.find("q", 9) == Passed(400, 0, "b")

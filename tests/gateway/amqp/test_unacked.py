@@ -50,6 +50,42 @@ def test_multiple_settles_all_up_to_the_tag():
     assert (ring.live, ring.first_tag, ring.next_tag) == (0, 6, 6)
 
 
+def test_a_ring_remembers_what_was_done_last_by_the_slot_that_had_it():
+    ring = UnackedRing()
+    push(ring, 3)
+    push(ring, 2, slot=1, first_offset=200)
+    run(ring, settle_frame(ACK_INDEX, 1) + settle_frame(NACK_INDEX, 2, 2) + settle_frame(REJECT_INDEX, 4))
+    found = {(slot, offset) for slot in (0, 1) for offset in range(300) if ring.has_settled(slot, offset, 1)}
+    assert found == {(0, 100), (1, 200)}  # what was given back is not done, what is unacknowledged neither
+    assert not ring.has_settled(0, 100, from_tag=2)
+    ring.settle_all(ACK)
+    assert ring.has_settled(0, 102, 1)
+    ring.skip(4)
+    assert not any(ring.has_settled(slot, offset, 1) for slot in (0, 1) for offset in range(300))
+
+
+@given(st.lists(st.tuples(st.integers(1, 40), st.integers(0, 2), st.sampled_from([ACK, DROP, REQUEUE]), st.booleans())))
+def test_what_a_ring_remembers_is_true(rounds):
+    ring, done, offset, slots = UnackedRing(), set(), 0, {}
+    for count, slot, kind, is_skipped in rounds:
+        if is_skipped:
+            ring.skip(count)
+            continue
+        push(ring, count, slot, offset)
+        slots.update(dict.fromkeys(range(offset, offset + count), slot))
+        for tag in range(ring.next_tag - count, ring.next_tag, 2):
+            ring.settle(tag, kind, multiple=False)
+            if kind != REQUEUE:
+                done.add(offset + tag - (ring.next_tag - count))
+        offset += count
+    assert all(
+        each in done and slots[each] == slot
+        for slot in range(3)
+        for each in range(offset)
+        if ring.has_settled(slot, each, 1)
+    )
+
+
 def test_nack_and_reject_requeue_or_drop():
     ring = UnackedRing()
     push(ring, 5)

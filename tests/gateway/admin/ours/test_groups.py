@@ -31,6 +31,9 @@ async def test_groups_tell_their_lag_and_are_sent_elsewhere(tmp_path):
         path = "/api/lmq/groups/billing/reset"
         answer = await client.post(path, json={"queue": key, "offset": 99})
         assert answer.json() == {"group": "billing", "queue": key, "next_offset": 1}
+        (item,) = (await client.get("/api/lmq/messages", params={"queue": key})).json()["items"]
+        (where,) = (await client.get(f"/api/lmq/messages/{item['id']}")).json()["queues"]
+        assert where["readers"][0]["outcome"] == "acknowledged, or passed over as its group was sent on"
         assert (await client.get("/api/lmq/groups")).json()[0]["lag"] == 0
         assert (await client.post(path, json={"queue": key, "at_ms": 0})).json()["next_offset"] == 0
         assert (await client.post(path, json={"queue": key})).status_code == 400
