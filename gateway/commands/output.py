@@ -48,7 +48,11 @@ def print_table(columns: Sequence[Column], rows: Sequence[dict[str, Any]], spare
 
     is_seen = sys.stdout.isatty()
     console = Console(width=None if is_seen else 10_000, highlight=False)
-    console.print(fit_table(columns, rows, console.width, spare) if is_seen and spare else make_table(columns, rows))
+    with console.capture() as shown:  # rich would end the command, as at fault, where the reader of a pipe is gone
+        console.print(
+            fit_table(columns, rows, console.width, spare) if is_seen and spare else make_table(columns, rows)
+        )
+    print(shown.get(), end="", flush=True)
 
 
 def fit_table(columns: Sequence[Column], rows: Sequence[dict[str, Any]], width: int, spare: Sequence[str]) -> Any:  # noqa: ANN401 - as below

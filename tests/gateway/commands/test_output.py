@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 
 import pytest
@@ -106,3 +107,13 @@ def test_in_a_narrow_terminal_a_table_leaves_out_what_it_may_and_folds_no_row(ca
     plain = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
     lines = [line.split() for line in plain.splitlines() if line.strip()]
     assert [lines[0], lines[-1]] == [["name", "ready"], ["readings", "7"]]
+
+
+def test_table_for_a_reader_that_is_gone_ends_as_any_other_line(monkeypatch):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w") as pipe, monkeypatch.context() as patched:
+        patched.setattr("sys.stdout", pipe)
+        with pytest.raises(BrokenPipeError):
+            print_table([Column("name", "name")], [{"name": "a"}])
+        os.dup2(os.open(os.devnull, os.O_WRONLY), writer)
