@@ -42,6 +42,17 @@ def format_address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+def check_host(host: str) -> str:
+    """Return a host's name or address that stands alone, or nothing.
+
+    Raises:
+        ValueError: There is a port with it, or it is none.
+    """
+    if host.count(":") == 1 or any(letter.isspace() or letter in "/[]" for letter in host):
+        raise ValueError("must be a host's name or address alone, without a port")
+    return host
+
+
 def check_url(url: str) -> str:
     """Return an address of HTTP.
 

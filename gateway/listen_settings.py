@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from gateway.address import UNIX, PortError, parse_address
+from gateway.address import UNIX, PortError, check_host, parse_address
 from gateway.way_names import CERTIFICATE, Ways
 
 OFF = "off"
@@ -74,6 +74,7 @@ def _check_listed(text: str) -> str:
 
 Address = Annotated[str, AfterValidator(_check_address)]
 NetworkAddress = Annotated[Address, AfterValidator(_check_network)]
+Host = Annotated[str, AfterValidator(check_host)]  # that clients are told
 
 
 class CertificateSettings(BaseModel, frozen=True, extra="forbid"):

@@ -14,6 +14,8 @@ _ELSEWHERE = {
     "max_connections": "connections_max",
     "heartbeat": "heartbeat_s",
     "dir": "data_dir",
+    **dict.fromkeys(("allow", "deny", "permission"), "permit"),
+    **dict.fromkeys(("user", "username"), "users"),
 }
 
 

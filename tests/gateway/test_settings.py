@@ -102,6 +102,14 @@ def test_users_come_from_the_file(config):
         ),
         ("[amqp]\nlisten = '127.0.0.1:1883'", "wrong settings: mqtt.listen and amqp.listen are both 127.0.0.1:1883"),
         ("[mqtt]\nlisten = ['h:1', 'h:1']", "wrong settings: mqtt.listen has h:1 twice"),
+        (
+            "[rocketmq]\nadvertised_host = 'h:10911'",
+            "wrong setting rocketmq.advertised_host in {path}: must be a host's name or address alone, without a port",
+        ),
+        (
+            "[[auth.rules]]\npermit = 'allow'\nusername = ['bob']",
+            "unknown setting auth.rules.0.username in {path}; did you mean auth.rules.0.users?",
+        ),
         ("[mqtt", "{path} is not TOML: "),
     ],
 )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -112,8 +113,9 @@ def test_in_a_narrow_terminal_a_table_leaves_out_what_it_may_and_folds_no_row(ca
 def test_table_for_a_reader_that_is_gone_ends_as_any_other_line(monkeypatch):
     reader, writer = os.pipe()
     os.close(reader)
-    with open(writer, "w") as pipe, monkeypatch.context() as patched:
-        patched.setattr("sys.stdout", pipe)
-        with pytest.raises(BrokenPipeError):
-            print_table([Column("name", "name")], [{"name": "a"}])
-        os.dup2(os.open(os.devnull, os.O_WRONLY), writer)
+    pipe = os.fdopen(writer, "w")
+    monkeypatch.setattr("sys.stdout", pipe)
+    with pytest.raises(BrokenPipeError):
+        print_table([Column("name", "name")], [{"name": "a"}])
+    with Path(os.devnull).open("w") as nothing, pipe:  # what is left over goes there
+        os.dup2(nothing.fileno(), writer)
