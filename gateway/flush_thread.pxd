@@ -10,6 +10,8 @@ cdef class FlushThread:
     cdef bint _is_running
     cdef bint _is_telling
     cdef bint _is_stopping
+    cdef long long _gathers_until_ns
+    cdef long long _took_ns
     cdef readonly object _work
     cdef object _flush
     cdef object _error

@@ -15,13 +15,27 @@ from typing import Protocol
 from core.errors import DiskFullError, FlushFailedError, LmqError
 from gateway import sync_calls
 from gateway.disk_threads import as_core_error, join
-from gateway.sync_calls import COUNT, ERROR, FILES, FILES_MAX, HAS_STEPS, STOPS, TOOK_NS, WORK_SLOTS
+from gateway.sync_calls import (
+    BESIDE,
+    COUNT,
+    COUNT_BESIDE,
+    ERROR,
+    FILES,
+    FILES_MAX,
+    HAS_STEPS,
+    STOPS,
+    TOOK_NS,
+    WORK_SLOTS,
+)
 
 LOGGER = logging.getLogger(__name__)
 
 GIVE_WAY_S = 50e-6  # what a thread that waits takes to wake
 ROOM_WAIT_S = 0.2  # between two tries of what the disk has no room for
 TELL_NS = 1_000_000  # of one turn of the loop, for those that waited for a sync
+COMPANY_PERCENT = 12  # of the time that the last sync took: so long the next one waits for others at most
+LOOKS_EACH_TURN_NS = 2_000_000  # where less is left of that; the loop's timers know milliseconds only
+LOOKS_AFTER_S = 0.001
 TOLD_AT_ONCE = 16  # of them, some 0.2 ms: each is mostly a write to a socket
 
 
@@ -31,6 +45,10 @@ class Flush(Protocol):
     @property
     def fds(self) -> list[int]:
         """The files, in their order."""
+
+    @property
+    def fds_beside(self) -> list[int]:
+        """Files to be synced at any moment meanwhile."""
 
     @property
     def has_steps(self) -> bool:
@@ -59,6 +77,9 @@ class Flushable(Protocol):
 class FlushRound(Protocol):
     """What a sync is framed by, on the loop's thread: the broker."""
 
+    def wants_company(self) -> bool:
+        """Return whether the next sync had better wait a moment for others."""
+
     def begin_flush(self) -> bool:
         """Fix what the sync that is about to start covers: everything (true), or the log alone."""
 
@@ -72,7 +93,8 @@ class FlushRound(Protocol):
 class FlushThread:
     """Group commit: one thread that syncs when it is asked to.
 
-    A sync begins as soon as it is asked for; all requests that come while it runs are answered by the next one.
+    A sync begins as soon as it is asked for, or, where others are likely to ask too, an eighth of the last one's
+    time later at most; all requests that come while it runs are answered by the next one.
     `on_synced` is told the seconds that each took, None for a failed one; after a failure there are no more syncs.
     A disk that is full is no failure: what finds no room waits until there is some.
     """
@@ -92,6 +114,8 @@ class FlushThread:
         self._is_running = False
         self._is_telling = False  # those that waited for the sync before
         self._is_stopping = False
+        self._gathers_until_ns = 0  # the sync that was asked for waits for others
+        self._took_ns = 0  # the last one
         self._work = array("q", bytes(8 * WORK_SLOTS))
         self._flush: Flush | None = None
         self._error: LmqError | None = None
@@ -111,7 +135,7 @@ class FlushThread:
         if self._is_running or self._is_telling:
             self._is_asked = True
         elif not self._is_stopping:
-            self._begin()
+            self._begin_in_company()
 
     def fail(self, error: LmqError) -> None:
         """Let there be no more syncs, because nothing can be promised any more; on the loop's thread."""
@@ -143,8 +167,30 @@ class FlushThread:
         if self._asked_fd >= 0:
             os.eventfd_write(self._asked_fd, 1)
 
+    def _begin_in_company(self) -> None:
+        """Begin, unless it is worth waiting for others."""
+        now_ns = time.monotonic_ns()
+        if not self._rounds.wants_company() or 0 < self._gathers_until_ns <= now_ns:
+            self._begin()
+        elif not self._gathers_until_ns:
+            self._gathers_until_ns = now_ns + self._took_ns * COMPANY_PERCENT // 100
+            self._look_again()
+
+    def _gather(self) -> None:
+        if self._gathers_until_ns and not self._is_stopping:
+            self._begin_in_company()
+            self._look_again()
+
+    def _look_again(self) -> None:
+        left_ns = self._gathers_until_ns - time.monotonic_ns()
+        if left_ns > LOOKS_EACH_TURN_NS:
+            self._loop.call_later(LOOKS_AFTER_S, self._gather)
+        elif self._gathers_until_ns:
+            self._loop.call_soon(self._gather)
+
     def _begin(self) -> None:
         self._is_asked = False
+        self._gathers_until_ns = 0
         self._is_running = True
         self._flush = flush = self._store.begin_flush(is_all=self._rounds.begin_flush(), fds_max=FILES_MAX)
         files = flush.fds
@@ -153,6 +199,9 @@ class FlushThread:
         work[COUNT] = len(files)
         for at, fd in enumerate(files):
             work[FILES + at] = fd
+        work[COUNT_BESIDE] = len(flush.fds_beside)
+        for at, fd in enumerate(flush.fds_beside):
+            work[BESIDE + at] = fd
         os.eventfd_write(self._asked_fd, 1)
 
     def _is_done(self) -> bool:
@@ -170,7 +219,8 @@ class FlushThread:
     def _on_done(self, error: LmqError | None) -> None:
         if error is None:
             self._store.end_flush()
-            self._ended(self._work[TOOK_NS] / 1e9, None)
+            self._took_ns = self._work[TOOK_NS]
+            self._ended(self._took_ns / 1e9, None)
         else:
             self._store.fail_flush(is_refused=isinstance(error, FlushFailedError))
             self._is_stopping = True
@@ -192,7 +242,7 @@ class FlushThread:
                 return
         self._is_telling = False
         if self._is_asked and not self._is_running and not self._is_stopping:
-            self._begin()
+            self._begin_in_company()
 
     # The rest runs on the thread.
 
@@ -204,6 +254,8 @@ class FlushThread:
             try:
                 _check(self._work[ERROR])
                 self._run_steps(flush)
+                sync_calls.sync_beside(self._work)
+                _check(self._work[ERROR])
             except Exception as error:
                 LOGGER.exception("the flush thread ends; nothing more is promised to be on disk")
                 self._error = as_core_error(error)

@@ -16,13 +16,19 @@ HAS_STEPS = 1  # set: there is more to do than to sync files
 ERROR = 2  # what the disk answered, an errno, or 0
 TOOK_NS = 3  # how long the syncs took
 COUNT = 4  # of the files
-FILES = 5  # their numbers
+COUNT_BESIDE = 5  # of those that are synced beside all else in the round
+FILES = 6  # the numbers of the files
 FILES_MAX = 32
-WORK_SLOTS = FILES + FILES_MAX
+BESIDE = FILES + FILES_MAX
+BESIDE_MAX = 4
+WORK_SLOTS = BESIDE + BESIDE_MAX
 
 
 def sync_files(asked_fd: int, done_fd: int, work: array[int]) -> bool:
     """Sync files each time that it is asked to, until there is more to do.
+
+    Those that are to be synced beside it all are begun first where the system can do that (Linux's asynchronous
+    requests, of the C form), and waited for at the end: by this, or by `sync_beside` for a round with steps.
 
     Args:
         asked_fd: An eventfd: a round is wanted.
@@ -43,7 +49,18 @@ def sync_files(asked_fd: int, done_fd: int, work: array[int]) -> bool:
                 os.fdatasync(fd)
         except OSError as error:
             work[ERROR] = error.errno or -1
+        if not (work[HAS_STEPS] or work[ERROR]):
+            sync_beside(work)
         work[TOOK_NS] = time.monotonic_ns() - began_ns
         if work[HAS_STEPS] or work[ERROR]:
             return True
         os.eventfd_write(done_fd, 1)
+
+
+def sync_beside(work: array[int]) -> None:
+    """Have the files that are synced beside the rest of a round on disk, or an error in `work`; on the same thread."""
+    try:
+        for fd in work[BESIDE : BESIDE + work[COUNT_BESIDE]]:
+            os.fdatasync(fd)
+    except OSError as error:
+        work[ERROR] = error.errno or -1

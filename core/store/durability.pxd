@@ -13,6 +13,8 @@ cdef class Durability:
     cdef bint _is_flushing
     cdef bint _nobody_waits
     cdef bint _wants_all
+    cdef long long _company
+    cdef bint _has_tables
 
     cpdef when_stored(self, long long until, then)
 
@@ -24,6 +26,8 @@ cdef class Durability:
     cdef _call_when_safe(self, then, bint is_at_risk)
 
     cdef _call_at_once(self, then)
+
+    cpdef bint wants_company(self) except -1
 
     @cython.locals(wants_all=bint)
     cpdef begin_flush(self)

@@ -40,6 +40,8 @@ class Durability:
         self._is_flushing = False
         self._nobody_waits = False  # as the flush ended
         self._wants_all = False
+        self._company = 0  # that had to wait for the last flush of tables, or came while it ran
+        self._has_tables = False  # the flush under way
 
     def when_stored(self, until: int, then: Outcome) -> None:
         """Call back when the log until `until` is as safe as the settings say.
@@ -97,11 +99,20 @@ class Durability:
             Whether that is everything, and not the log alone.
         """
         self._is_flushing = True
-        wants_all, self._wants_all = self._wants_all or self._store.needs_commit(), False
+        self._has_tables = self._store.needs_commit()
+        wants_all, self._wants_all = self._wants_all or self._has_tables, False
         if wants_all:
             self._store.note_covered()
         self._covered, self._waiting = self._waiting, []
         return wants_all
+
+    def wants_company(self) -> bool:
+        """Return whether others are likely to ask within moments for what the next flush gives those that wait now.
+
+        A flush of tables answered several, who come again together; a change that begins one by itself would have
+        all others wait for two.
+        """
+        return self._company > 1 and len(self._waiting) < self._company and self._store.needs_commit()
 
     def end_flush(self, error: LmqError | None, count_max: int = ALL) -> bool:
         """Tell those that waited that the flush is done; an error goes to all that wait, and publishing ends.
@@ -117,6 +128,8 @@ class Durability:
             self._call_covered(error, ALL)
             return False
         self._nobody_waits = not self._waiting
+        if self._has_tables:
+            self._company = len(self._covered) + len(self._waiting)
         return self.tell_more(count_max)
 
     def tell_more(self, count_max: int = ALL) -> bool:

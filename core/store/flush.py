@@ -75,6 +75,7 @@ class Flusher:
     def end(self) -> int:
         """Say that all of it is done; return the end of the log that is safe now."""
         flush = self._flush
+        flush.end()
         self._log.note_sync()
         if flush.until > self.flushed_until:
             self._confirmed.set(flush.until, flush.store_ms)

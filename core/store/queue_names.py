@@ -310,6 +310,10 @@ class QueueNames:
         if not self.is_named:
             sync_folder(self.files[0].path.parent)
             self.is_named = True
+        self.note_synced(writes)
+
+    def note_synced(self, writes: int) -> None:
+        """Say that so many writes to the files are on disk."""
         self.synced = max(self.synced, writes)
 
     @property
@@ -318,18 +322,25 @@ class QueueNames:
         return self.writes != self.synced or self.files[len(self.files) - 1].written < self.top  # it is written last
 
     def begin_sync(self, plan: SyncPlan) -> None:
-        """Add to `plan` what forces all names to disk; where there is no room for them, those that were written out."""
+        """Add to `plan` what forces all names to disk; where there is no room for them, those that were written out.
+
+        What else a plan keeps tells queues by their names, so it may come before these files or after them.
+        """
         try:
             self.write_out()
         except DiskFullError:
             pass
         except OSError as error:
             plan.add_step(partial(_refuse, error))
-        if self.writes != self.synced:
+        if self.writes == self.synced:
+            return
+        if self.is_named:
+            plan.add_files_beside([file.fd for file in self.files], partial(self.note_synced, self.writes))
+        else:
             plan.add_step(self.sync)
 
     def sync_failed(self) -> None:
-        """Do nothing: `sync` counts what it covered."""
+        """Do nothing: what was covered is counted when it was."""
 
     def close(self) -> None:
         """Let go of the files, without writing; a second call does nothing."""

@@ -9,6 +9,7 @@ from typing import Protocol
 from core.store.disk import sync_file
 
 FDS_MAX = 1_024
+FDS_BESIDE_MAX = 4
 Step = Callable[[], Iterator[None] | None]
 """Work; where it is long, what is left of it, a slice at a time."""
 
@@ -34,10 +35,12 @@ class SyncPlan:
 
     def __init__(self, fds_max: int = FDS_MAX) -> None:
         self.fds: list[int] = []
+        self.fds_beside: list[int] = []
         self._fds_max = fds_max
         self._steps: list[Step] = []
         self._done = 0  # of them
         self._owners: list[Syncable] = []
+        self._then: list[Callable[[], None]] = []
 
     def add_file(self, fd: int, owner: Syncable | None = None) -> None:
         """Sync a file, after all that the plan has so far; it stays open until the plan is done."""
@@ -47,6 +50,18 @@ class SyncPlan:
             self.fds.append(fd)
         if owner is not None:
             self._owners.append(owner)
+
+    def add_files_beside(self, fds: list[int], then: Callable[[], None]) -> None:
+        """Sync files at any moment before the plan is done, also beside the rest of it; `then` is called upon `end`.
+
+        For what nothing else in the plan relies on. There is room for `FDS_BESIDE_MAX` of them.
+        """
+        if len(self.fds_beside) + len(fds) > FDS_BESIDE_MAX:
+            for fd in fds:
+                self.add_step(partial(sync_file, fd))
+        else:
+            self.fds_beside += fds
+        self._then.append(then)
 
     def add_step(self, step: Step) -> None:
         """Do `step`, and all that it gives, on the thread that syncs, after all that the plan has so far."""
@@ -80,6 +95,14 @@ class SyncPlan:
         for fd in self.fds:
             sync_file(fd)
         self.run_steps()
+        for fd in self.fds_beside:
+            sync_file(fd)
+
+    def end(self) -> None:
+        """Say that all of it was done."""
+        then, self._then = self._then, []
+        for tell in then:
+            tell()
 
     def fail(self) -> None:
         """Say that not all of it was done."""
@@ -100,3 +123,4 @@ def sync_now(owner: Syncable) -> None:
     except BaseException:
         plan.fail()
         raise
+    plan.end()

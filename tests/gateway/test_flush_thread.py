@@ -22,6 +22,7 @@ class Store:
         self.step = step
         self.asked = []
         self.ended = []
+        self.beside = []
 
     def begin_flush(self, *, is_all, fds_max):
         flush = Flush(0, 0)
@@ -29,6 +30,7 @@ class Store:
             flush.add_file(self.fd)
         if self.step is not None:
             flush.add_step(self.step)
+        flush.add_files_beside(self.beside, lambda: None)
         self.asked.append(is_all)
         return flush
 
@@ -43,12 +45,18 @@ class Rounds:
     def __init__(self):
         self.calls = []
         self.wants_all = True
+        self.company = 0  # looks until it has come
+        self.looks = 0
         self.waiting = 0
         self.told = []
         self.turns = []  # of the loop, in which they were told
         self.turn = 0
         self.on_tell = lambda: None
         self.ended = asyncio.Event()
+
+    def wants_company(self):
+        self.looks += 1
+        return self.looks <= self.company
 
     def begin_flush(self):
         self.calls.append("begin")
@@ -111,6 +119,58 @@ async def test_a_request_is_answered_by_a_sync(tmp_path, step):
     assert store.ended == ["done"] * 3
     assert len(took) == 3
     assert all(0 <= took_s < 5 for took_s in took)
+    assert await thread.stop(5)
+
+
+@pytest.mark.asyncio
+async def test_files_beside_are_synced_before_the_flush_counts_as_done(tmp_path):
+    store = Store(tmp_path / "f", lambda: None)
+    store.beside = [os.open(tmp_path / name, os.O_RDWR | os.O_CREAT) for name in ("names", "copy")]
+    thread, rounds, took = make(store)
+    for count in range(1, 3):
+        thread.request()
+        await rounds.until_ended(count)
+    assert store.ended == ["done"] * 2
+    assert None not in took
+    assert await thread.stop(5)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("step", [None, lambda: None])
+async def test_a_file_beside_that_the_disk_refuses_fails_the_flush(tmp_path, caplog, step):
+    caplog.set_level(logging.CRITICAL, "gateway.flush_thread")
+    store = Store(tmp_path / "f", step)
+    store.beside = list(os.pipe())  # which cannot be synced
+    thread, rounds, _ = make(store)
+    thread.request()
+    await rounds.until_ended()
+    assert isinstance(rounds.calls[1], FlushFailedError)
+    assert store.ended == ["refused"]
+    assert await thread.stop(5)
+
+
+@pytest.mark.asyncio
+async def test_a_sync_that_wants_company_begins_when_it_has_come(tmp_path, monkeypatch):
+    monkeypatch.setattr(flush_thread, "COMPANY_PERCENT", 10**9)  # as long as it takes
+    thread, rounds, _ = make(Store(tmp_path / "f"))
+    thread.request()
+    await rounds.until_ended()
+    rounds.company, rounds.looks = 3, 0
+    thread.request()
+    assert rounds.calls == ["begin", "end"]
+    await rounds.until_ended(2)
+    assert rounds.looks == 4
+    assert await thread.stop(5)
+
+
+@pytest.mark.asyncio
+async def test_a_sync_whose_company_does_not_come_begins_without_it(tmp_path):
+    thread, rounds, _ = make(Store(tmp_path / "f"))
+    rounds.company = 1 << 60
+    for count in range(1, 4):
+        thread.request()
+        await rounds.until_ended(count)
+    assert rounds.calls == ["begin", "end"] * 3
     assert await thread.stop(5)
 
 

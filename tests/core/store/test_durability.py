@@ -296,3 +296,52 @@ def test_an_end_that_the_disk_refuses_is_told(store, monkeypatch):
         durability.end()
     assert [type(error) for error in told] == [FlushFailedError]
     assert durability.is_failed
+
+
+def declare(store, durability, told, *names):
+    for name in names:
+        store.table("t").put(name, b"v")
+        durability.when_kept(told.append)
+
+
+def test_changes_of_tables_by_several_want_company_until_as_many_wait_again(store):
+    durability, _ = make_durability(store)
+    told = []
+    declare(store, durability, told, b"1")
+    assert not durability.wants_company()  # nobody was seen to come beside it
+    first = store.begin_flush(is_all=durability.begin_flush())
+    declare(store, durability, told, b"2", b"3")
+    first.run()
+    store.end_flush()
+    durability.end_flush(None)
+    assert durability.wants_company()  # one was told, two wait: three may come together
+    declare(store, durability, told, b"4")
+    assert not durability.wants_company()
+    durability.begin_flush()
+    store.flush()
+    durability.end_flush(None)
+    assert len(told) == 4
+    assert not durability.wants_company()  # nothing has changed
+
+
+def test_a_publisher_that_waits_for_the_log_alone_wants_no_company(store):
+    durability, _ = make_durability(store)
+    told = []
+    declare(store, durability, told, b"1", b"2")
+    flush(store, durability)
+    assert len(told) == 2
+    publish(store, b"1")
+    durability.when_stored(store.written_until, lambda _: None)
+    assert not durability.wants_company()
+
+
+def test_one_that_changes_tables_by_itself_waits_for_others_once_and_no_more(store):
+    durability, _ = make_durability(store)
+    told = []
+    declare(store, durability, told, b"1", b"2")
+    flush(store, durability)
+    declare(store, durability, told, b"3")
+    assert durability.wants_company()
+    flush(store, durability)
+    declare(store, durability, told, b"4")
+    assert not durability.wants_company()

@@ -6,7 +6,7 @@ import pytest
 
 from core.errors import FlushFailedError
 from core.store import sync_plan
-from core.store.sync_plan import SyncPlan, sync_now
+from core.store.sync_plan import FDS_BESIDE_MAX, SyncPlan, sync_now
 
 
 @pytest.fixture
@@ -84,3 +84,30 @@ def test_an_owner_is_told_when_the_disk_refuses():
     with pytest.raises(FlushFailedError):
         sync_now(owner)  # a pipe cannot be synced
     assert owner.failures == 1
+
+
+def test_files_beside_are_synced_with_the_plan_and_told_once_at_its_end(synced):
+    plan = SyncPlan()
+    told = []
+    plan.add_files_beside([7, 8], lambda: told.append("names"))
+    plan.add_file(1)
+    plan.add_step(lambda: synced.append("tables"))
+    assert (plan.fds, plan.fds_beside) == ([1], [7, 8])
+    plan.run()
+    assert sorted(map(str, synced)) == ["1", "7", "8", "tables"]
+    assert told == []
+    plan.end()
+    plan.end()
+    assert told == ["names"]
+
+
+def test_more_files_beside_than_there_is_room_for_are_steps(synced):
+    plan = SyncPlan()
+    told = []
+    for fd in range(FDS_BESIDE_MAX + 1):
+        plan.add_files_beside([fd], lambda: told.append("kept"))
+    assert (len(plan.fds_beside), plan.has_steps) == (FDS_BESIDE_MAX, True)
+    plan.run()
+    plan.end()
+    assert sorted(synced) == list(range(FDS_BESIDE_MAX + 1))
+    assert len(told) == FDS_BESIDE_MAX + 1
