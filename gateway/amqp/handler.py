@@ -141,8 +141,9 @@ class AmqpHandler(ConnectionHandler):
         return False
 
     def _next_event(self, connection: AmqpConnection) -> Event | None:
-        event, self._again = self._again, None
-        return next(connection.events(), None) if event is None else event
+        again, self._again = self._again, None
+        is_open = again is not None and self.output.is_open(again.channel)  # it may have been closed meanwhile
+        return again if is_open else next(connection.events(), None)
 
     def on_eof(self, now_ms: int) -> None:
         """The peer sends no more: nothing more is delivered to it, and what came is answered."""
@@ -372,10 +373,13 @@ class AmqpHandler(ConnectionHandler):
         data = self.reading.get(channel, method, now_ms)
         if data is None:
             self.answers.give(channel, Basic.GetEmpty())
-        elif not data:  # on its way
-            self._door.broker.request_run(LateGet(self, channel, method))
-        else:
+        elif data:
             self.output.put(data)
+        elif self._again is None:  # on its way: what came after it waits, too
+            self._again = MethodCame(channel, method)
+            self._transport.request_turn()
+        else:
+            self._door.broker.request_run(LateGet(self, channel, method))
 
     def get_again(self, channel: Channel, method: Basic.Get, now_ms: int) -> None:
         """Answer a basic.get whose message was on its way, where the channel still takes answers."""

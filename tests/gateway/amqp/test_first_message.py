@@ -48,3 +48,15 @@ def test_the_same_get_again_sees_what_changed_meanwhile(world):
     other.declare("q")
     other.publish(b"3", key="q")
     assert peer.call(Basic.Get(queue="q")).body == b"3"
+
+
+def test_gets_of_two_queues_are_answered_in_order_also_behind_many_dead_letters(world):
+    peer = world.client()
+    peer.declare("dead")
+    peer.declare("q", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
+    peer.declare("other")
+    peer.publish(*[b"old"] * (3 * DEAD_COUNT_MAX), key="q", expiration="100").publish(b"1", key="q")
+    peer.publish(b"2", key="other")
+    world.now_ms += 100
+    peer.send(Basic.Get(queue="q"), Basic.Get(queue="other"), Basic.Get(queue="other"))
+    assert peer.bodies() == [b"1", b"2"]

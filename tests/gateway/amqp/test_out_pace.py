@@ -137,3 +137,22 @@ def test_a_get_right_after_a_pause_does_not_keep_consumers_waiting(world):
     _pass_time(world, 250, peer)
     _pass_time(world, 1_000, peer)
     assert len(peer.bodies()) == 2
+
+
+@pytest.mark.here(reason="counts what one turn hands out")
+def test_a_get_that_waits_for_its_pace_takes_nothing_for_a_channel_that_was_closed_meanwhile(tmp_path):
+    world = AmqpWorld(tmp_path, bytes_out_rate=1, consumer_timeout_ms=60_000)
+    _fill(world, 2, b"x" * 1_000)
+    peer = world.client()
+    peer.send(*[Basic.Get(queue="q")] * 2)
+    assert len(peer.bodies()) == 1
+    for _ in range(4):
+        world.now_ms += 60_000
+        world.amqp.check_acknowledgements(world.now_ms)
+        world.turn()
+    assert [one.reply_code for one in peer.take()] == [406]
+    _pass_time(world, 1_000_000, peer)
+    assert peer.take() == []
+    other = world.client()
+    assert other.declare("q", passive=True, durable=True).message_count == 2
+    world.close()
