@@ -27,6 +27,9 @@ from gateway.inventory import (
     text_of,
 )
 
+OpenChannel = tuple[OpenConnection, Channel]
+OpenConsumer = tuple[OpenChannel, Consumer]
+
 
 class AmqpInventory(Inventory):
     """Connections, and the queues of all virtual hosts."""
@@ -45,27 +48,44 @@ class AmqpInventory(Inventory):
 
     def channels(self) -> Iterator[ChannelEntry | None]:
         """Give the channels of all connections."""
-        for _, entry in self._channels():
-            yield entry
+        return (None if one is None else self.describe_channel(one) for one in self.open_channels())
 
     def consumers(self) -> Iterator[ConsumerEntry | None]:
         """Give the consumers of all channels."""
-        for channel, entry in self._channels():
-            if channel is None or entry is None:
-                yield None
-                continue
-            for consumer in list(channel.consumers.values()):
-                yield _describe_consumer(entry, consumer)
+        return (None if one is None else self.describe_consumer(one) for one in self.open_consumers())
 
-    def _channels(self) -> Iterator[tuple[Channel | None, ChannelEntry | None]]:
+    def open_channels(self) -> Iterator[OpenChannel | None]:
+        """Give the channels of all connections as the door has them."""
         connections = self._services.connections
         for one in list(connections):
             if not _is_shown(one) or one not in connections:
-                yield None, None
+                yield None
                 continue
-            connection = _describe_connection(one)
             for channel in channels_of(one):
-                yield channel, _describe_channel(connection, channel)
+                yield one, channel
+
+    def open_consumers(self) -> Iterator[OpenConsumer | None]:
+        """Give the consumers of all channels as the door has them."""
+        for found in self.open_channels():
+            if found is None:
+                yield None
+                continue
+            for consumer in list(found[1].consumers.values()):
+                yield found, consumer
+
+    def describe_channel(self, found: OpenChannel) -> ChannelEntry | None:
+        """Return what a channel is; None where it is closed."""
+        one, channel = found
+        if one not in self._services.connections or channel not in channels_of(one):
+            return None
+        return _describe_channel(_describe_connection(one), channel)
+
+    def describe_consumer(self, found: OpenConsumer) -> ConsumerEntry | None:
+        """Return what a consumer is; None where it is cancelled."""
+        (one, channel), consumer = found
+        entry = self.describe_channel((one, channel))
+        is_there = entry is not None and channel.consumers.get(consumer.tag) is consumer
+        return _describe_consumer(entry, consumer) if entry is not None and is_there else None
 
     def turn_out(self, conn_id: int, reason: str, now_ms: int) -> bool:
         """Close a connection; return whether it was there."""

@@ -100,6 +100,20 @@ class MqttInventory(Inventory):
         session = self._services.sessions.find(client.encode())
         return None if session is None else map(self._describe_subscription, list(session.subscriptions.values()))
 
+    def filters(self) -> Iterator[tuple[bytes, bytes] | None]:
+        """Give client and filter of each subscription."""
+        for session in list(self._services.sessions):
+            yield None
+            client_id = session.client_id
+            for topic_filter in list(session.subscriptions):
+                yield client_id, topic_filter
+
+    def describe_subscription(self, client_id: bytes, topic_filter: bytes) -> SubscriptionEntry | None:
+        """Return what a subscription is; None where there is none."""
+        session = self._services.sessions.find(client_id)
+        subscription = None if session is None else session.subscriptions.get(topic_filter)
+        return None if subscription is None else self._describe_subscription(subscription)
+
     def _describe_subscription(self, subscription: Subscription) -> SubscriptionEntry:
         services = self._services
         broker, group, window = services.broker, subscription.group, subscription.session.window

@@ -190,7 +190,9 @@ class BindingRoster(Roster[tuple[VirtualHost, Exchange], Placed]):
                 lambda queue: (place, "", (queue.name, queue.name, None)),
             )
         return WalkedPart(
-            lambda: exchange.bindings, lambda _binding: exchange.name, lambda binding: (place, exchange.name, binding)
+            lambda: list(exchange.bindings),
+            lambda _binding: exchange.name,
+            lambda binding: (place, exchange.name, binding),
         )
 
 

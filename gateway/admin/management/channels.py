@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 
 from fastapi import APIRouter, Response
 
 from gateway.admin.login import Caller, Looker
 from gateway.admin.management.connections import peer_of
 from gateway.admin.management.failures import not_found
-from gateway.admin.management.listing import Asked, Item, Kind, answer_list
+from gateway.admin.management.listing import Asked, Item, Kind, Question, answer_kept, answer_list
 from gateway.admin.management.names import NODE
 from gateway.admin.management.places import Scope, find_scope, see_vhost
 from gateway.admin.paths import PathName
+from gateway.admin.rosters.roster import Part, Roster
+from gateway.admin.rosters.walked_parts import WalkedPart
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
+from gateway.amqp.inventory import AmqpInventory, OpenChannel, OpenConsumer
 from gateway.inventory import ChannelEntry, ConsumerEntry
 
 CHANNELS = APIRouter()
@@ -23,6 +27,9 @@ CHANNELS = APIRouter()
 @CHANNELS.get("/channels")
 async def list_channels(view: View, looker: Looker, asked: Asked) -> Response:
     """The channels of all connections."""
+    if looker.sees_all:
+        inventory = view.amqp.inventory()
+        return await answer_kept(asked, CHANNEL, view.rosters.get("channels", lambda: ChannelRoster(inventory)))
     return await answer_list(asked, CHANNEL, _channels(view, looker))
 
 
@@ -55,13 +62,63 @@ async def list_channels_in(view: View, looker: Looker, asked: Asked, vhost: Path
 @CHANNELS.get("/consumers")
 async def list_consumers(view: View, looker: Looker, asked: Asked) -> Response:
     """The consumers of all virtual hosts."""
-    return await answer_list(asked, CONSUMER, _in_scope(view, find_scope(view, looker, None)))
+    return await _list_consumers(view, asked, find_scope(view, looker, None))
 
 
 @CHANNELS.get("/consumers/{vhost}")
 async def list_consumers_in(view: View, looker: Looker, asked: Asked, vhost: PathName) -> Response:
     """The consumers of one virtual host."""
-    return await answer_list(asked, CONSUMER, _in_scope(view, find_scope(view, looker, vhost)))
+    return await _list_consumers(view, asked, find_scope(view, looker, vhost))
+
+
+async def _list_consumers(view: AdminView, asked: Question, scope: Scope) -> Response:
+    inventory = view.amqp.inventory()
+    roster = view.rosters.get(("consumers", scope), lambda: ConsumerRoster(inventory, scope))
+    return await answer_kept(asked, CONSUMER, roster)
+
+
+class ChannelRoster(Roster[str, ChannelEntry]):
+    """The channels of all connections."""
+
+    def __init__(self, inventory: AmqpInventory) -> None:
+        super().__init__()
+        self._inventory = inventory
+
+    def sources(self) -> Iterable[str]:
+        """Return the one place where they are."""
+        return ("amqp",)
+
+    def open(self, source: str) -> Part[ChannelEntry]:
+        """Return them."""
+        del source
+        describe = self._inventory.describe_channel
+
+        def name(found: OpenChannel) -> str:
+            entry = describe(found)
+            return "" if entry is None else entry.name
+
+        return WalkedPart(self._inventory.open_channels, name, describe)
+
+
+class ConsumerRoster(Roster[str, ConsumerEntry]):
+    """The consumers in some virtual hosts, or in all."""
+
+    def __init__(self, inventory: AmqpInventory, scope: Scope) -> None:
+        super().__init__()
+        self._inventory = inventory
+        self._scope = scope
+
+    def sources(self) -> Iterable[str]:
+        """Return the one place where they are."""
+        return ("amqp",)
+
+    def open(self, source: str) -> Part[ConsumerEntry]:
+        """Return them."""
+        del source
+        inventory = self._inventory
+        return WalkedPart(
+            partial(_in_scope, inventory, self._scope), lambda found: found[1].tag, inventory.describe_consumer
+        )
 
 
 def _channels(view: AdminView, caller: Caller) -> Iterator[ChannelEntry | None]:
@@ -70,9 +127,10 @@ def _channels(view: AdminView, caller: Caller) -> Iterator[ChannelEntry | None]:
     return (one if one and caller.may_see_user(one.connection.user) else None for one in entries)
 
 
-def _in_scope(view: AdminView, scope: Scope) -> Iterator[ConsumerEntry | None]:
-    entries = view.amqp.inventory().consumers()
-    return (one if one and (scope is None or one.channel.connection.vhost in scope) else None for one in entries)
+def _in_scope(inventory: AmqpInventory, scope: Scope) -> Iterator[OpenConsumer | None]:
+    for found in inventory.open_consumers():
+        vhost = None if found is None else found[0][0].vhost
+        yield found if scope is None or (vhost is not None and vhost.name in scope) else None
 
 
 def tell_channel(entry: ChannelEntry) -> Item:
@@ -119,5 +177,21 @@ def tell_consumer(entry: ConsumerEntry) -> Item:
     }
 
 
-CHANNEL: Kind[ChannelEntry] = Kind(name=lambda entry: entry.name, describe=tell_channel)
-CONSUMER: Kind[ConsumerEntry] = Kind(name=lambda entry: entry.tag, describe=tell_consumer)
+CHANNEL: Kind[ChannelEntry] = Kind(
+    name=lambda entry: entry.name,
+    describe=tell_channel,
+    figures={
+        "consumer_count": lambda entry: entry.consumers,
+        "messages_unacknowledged": lambda entry: entry.unacked,
+        "messages_unconfirmed": lambda entry: entry.unconfirmed,
+        "number": lambda entry: entry.number,
+        "prefetch_count": lambda entry: entry.prefetch,
+        "user": lambda entry: entry.connection.user or "",
+        "vhost": lambda entry: entry.connection.vhost,
+    },
+)
+CONSUMER: Kind[ConsumerEntry] = Kind(
+    name=lambda entry: entry.tag,
+    describe=tell_consumer,
+    figures={"consumer_tag": lambda entry: entry.tag, "prefetch_count": lambda entry: entry.prefetch},
+)

@@ -12,11 +12,11 @@ from gateway.admin.management.failures import not_found
 from gateway.admin.management.listing import Asked, Item, Kind, answer_kept, answer_list
 from gateway.admin.paths import PathName
 from gateway.admin.rosters.roster import Part, Roster
-from gateway.admin.rosters.walked_parts import OrderedPart
+from gateway.admin.rosters.walked_parts import OrderedPart, WalkedPart
 from gateway.admin.steps import walk
 from gateway.admin.view import View
 from gateway.inventory import Inventory, SessionEntry, SubscriptionEntry, text_of
-from gateway.mqtt.inventory import describe_session
+from gateway.mqtt.inventory import MqttInventory, describe_session
 from gateway.mqtt.session_table import SessionTable
 
 SESSIONS = APIRouter()
@@ -59,6 +59,9 @@ async def list_subscriptions(
     view: View, looker: Looker, asked: Asked, client: Annotated[str | None, Query(max_length=65_535)] = None
 ) -> Response:
     """The subscriptions of all sessions, or of one client's."""
+    if client is None and looker.sees_all:
+        roster = view.rosters.get("subscriptions", lambda: SubscriptionRoster(view.mqtt.inventory()))
+        return await answer_kept(asked, SUBSCRIPTION, roster)
     return await answer_list(asked, SUBSCRIPTION, _walk(view.mqtt.inventory(), client, looker))
 
 
@@ -84,6 +87,29 @@ class SessionRoster(Roster[str, SessionEntry]):
             lambda session: text_of(session.client_id),
             describe_session,
         )
+
+
+class SubscriptionRoster(Roster[str, Placed]):
+    """The subscriptions of all sessions."""
+
+    def __init__(self, inventory: MqttInventory) -> None:
+        super().__init__()
+        self._inventory = inventory
+
+    def sources(self) -> Iterable[str]:
+        """Return the one place where they are."""
+        return ("mqtt",)
+
+    def open(self, source: str) -> Part[Placed]:
+        """Return them."""
+        del source
+        inventory = self._inventory
+
+        def tell(found: tuple[bytes, bytes]) -> Placed | None:
+            entry = inventory.describe_subscription(*found)
+            return None if entry is None else (text_of(found[0]), entry)
+
+        return WalkedPart(inventory.filters, lambda found: text_of(found[1]), tell)
 
 
 def _sessions(inventory: Inventory, caller: Caller) -> Iterator[SessionEntry | None]:

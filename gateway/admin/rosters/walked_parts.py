@@ -1,7 +1,8 @@
-"""Sessions, connections and bindings as parts of long lists."""
+"""Sessions, connections, channels, subscriptions and bindings as parts of long lists."""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import takewhile
 from typing import Generic, TypeVar
@@ -14,17 +15,17 @@ Kept = TypeVar("Kept", bound=Hashable)
 
 
 class WalkedPart(Part[Thing], Generic[Kept, Thing]):
-    """Things that come and go in no order: all are looked at each time, about 0.1 us each.
+    """Things that come and go in no order: all are looked at each time, 0.1 us each and more where they are nested.
 
     Args:
-        walk: Begins a walk over what is there.
+        walk: Begins a walk over what is there, which may go on while it changes; None is a look in vain.
         name: Says what one is called, once.
         tell: Returns what is told of one; None where there is nothing to be told any more.
     """
 
     def __init__(
         self,
-        walk: Callable[[], Iterable[Kept]],
+        walk: Callable[[], Iterable[Kept | None]],
         name: Callable[[Kept], str],
         tell: Callable[[Kept], Thing | None],
     ) -> None:
@@ -34,24 +35,32 @@ class WalkedPart(Part[Thing], Generic[Kept, Thing]):
         self._kept: list[Kept | None] = []  # None: it is gone
         self._names: list[str] = []
         self._there: dict[Kept, int] = {}  # with its number
+        self._seen_in = array("q")  # by number: the last walk that met it
+        self._walks = 0
 
     def arrivals(self) -> Iterator[None]:
         """Look at all of them."""
-        before, now = self._there, dict[Kept, int]()
-        for at, one in enumerate(list(self._walk())):
-            number = before.get(one)
-            if number is None:
-                number = len(self._kept)
-                self._kept.append(one)
-                self._names.append(self._name(one))
-            now[one] = number
+        there, kept, seen_in = self._there, self._kept, self._seen_in
+        self._walks = walk = self._walks + 1
+        for at, one in enumerate(self._walk()):
+            if one is not None:
+                number = there.get(one)
+                if number is None:
+                    number = there[one] = len(kept)
+                    kept.append(one)
+                    self._names.append(self._name(one))
+                    seen_in.append(walk)
+                seen_in[number] = walk
             if at % LOOKS_A_STEP == 0:
                 yield
-        for one, number in before.items():
-            if one not in now:
-                self._kept[number] = None
-        self._there = now
-        self.size = len(self._kept)
+        for number, seen in enumerate(seen_in):
+            gone = kept[number] if seen != walk else None
+            if gone is not None:
+                kept[number] = None
+                del there[gone]
+            if number % LOOKS_A_STEP == 0:
+                yield
+        self.size = len(kept)
         yield
 
     def alive(self) -> int:

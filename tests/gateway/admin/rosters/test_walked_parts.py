@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import aiormq
 import pytest
 
 from gateway.admin.rosters.walked_parts import OrderedPart, WalkedPart
@@ -25,6 +26,47 @@ async def test_what_comes_and_goes_in_no_order_keeps_its_number_and_what_is_gone
     there.add("a")
     assert _look(part) == [None, "B", "C", "A"]
     assert [part.name(number) for number in (0, 2)] == ["name of a", "name of c"]
+
+
+async def test_a_walk_that_ends_early_takes_nothing_away_and_looks_in_vain_are_passed_over():
+    there = [None, *map(str, range(200))]
+    part = WalkedPart(lambda: iter(there), lambda one: one, lambda one: one)
+    assert [one for one in _look(part) if one is not None] == there[1:]
+    there[1:150] = []
+    next(part.arrivals())  # whoever asked went away
+    assert part.alive() == 200
+    assert [one for one in _look(part) if one is not None] == there[1:]
+    assert (part.alive(), part.size) == (51, 200)
+
+
+async def test_channels_consumers_and_subscriptions_of_now_are_in_each_answer(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        declare(gateway, "q")
+        host, port = gateway.listening["amqp"]
+        connection = await aiormq.connect(f"amqp://guest:guest@{host}:{port}/")
+        assert await _pages(client, "/api/channels", "number") == []
+        first, second = await connection.channel(), await connection.channel()
+        await first.basic_consume("q", lambda _: None, consumer_tag="a")
+        await second.basic_consume("q", lambda _: None, consumer_tag="b")
+        asked = {"sort": "number", "sort_reverse": "true", "columns": "number,consumer_count"}
+        assert await _pages(client, "/api/channels", "number", **asked) == [2, 1]
+        assert await _pages(client, "/api/consumers", "consumer_tag") == ["a", "b"]
+        assert await _pages(client, "/api/consumers/%2F", "consumer_tag", name="B") == ["b"]
+        await second.basic_cancel("b")
+        await first.close()
+        assert await _pages(client, "/api/consumers", "consumer_tag") == []
+        assert await _pages(client, "/api/channels", "consumer_count") == [0]
+        await connection.close()
+        assert await _pages(client, "/api/channels", "number") == []
+        async with subscribe(gateway, "b", "t/b", "t/a", "$share/g/t"):
+            asked = {"sort": "client"}
+            assert await _pages(client, "/api/lmq/subscriptions", "filter") == ["$share/g/t", "t/a", "t/b"]
+        async with subscribe(gateway, "a", "t/b"):
+            assert await _pages(client, "/api/lmq/subscriptions", "client", name="t/b", **asked) == ["a", "b"]
+        await client.delete("/api/lmq/sessions/b")
+        assert await _pages(client, "/api/lmq/subscriptions", "client") == ["a"]
+    async with managed_gateway(tmp_path) as (_, client):
+        assert await _pages(client, "/api/lmq/subscriptions", "client") == ["a"]
 
 
 async def test_of_what_is_kept_in_order_only_what_came_since_is_looked_at():
