@@ -14,6 +14,7 @@ import re2
 REGEX_BYTES_MAX = 1 << 20  # of memory for one compiled expression
 AHEADS_MAX = 8  # look-aheads of one expression
 _AHEADS = {"(?!": False, "(?=": True}
+_LOOKS = (*_AHEADS, "(?<!", "(?<=")
 
 
 class Regex(Protocol):
@@ -45,8 +46,10 @@ def compile_regex(text: str) -> Regex:
     """
     try:
         return _compile(text)
-    except ValueError:
+    except ValueError as error:
         split = _split_aheads(text)
+        if split is None and any(look in text for look in _LOOKS):
+            raise ValueError(f"{error}; it may look ahead right behind a ^ at its start, and nowhere else") from error
         if split is None:
             raise
     aheads, rest = split

@@ -68,7 +68,7 @@ class QueueTerms(NamedTuple):
 
 
 def resolve_terms(*told: Told) -> QueueTerms:
-    """Return what holds for a queue of which these sources speak: of numbers the least, of texts the first."""
+    """Return what holds for a queue of which these sources speak: of numbers the stricter, of texts the first."""
     exchange, overflow = _first(told, DEAD_LETTER_EXCHANGE), _first(told, OVERFLOW)
     return QueueTerms(
         _least(told, MESSAGE_TTL),
@@ -78,7 +78,7 @@ def resolve_terms(*told: Told) -> QueueTerms:
         _least(told, MAX_LENGTH),
         overflow in {REJECT_PUBLISH, REJECT_PUBLISH_DLX},
         overflow == REJECT_PUBLISH_DLX and exchange is not None,
-        _least(told, DELIVERY_LIMIT),
+        _stricter(told, DELIVERY_LIMIT),
         any(one.get(SINGLE_ACTIVE) is True for one in told),
         _least(told, MAX_LENGTH_BYTES),
         max(_least(told, MAX_PRIORITY), 0),
@@ -90,6 +90,19 @@ def resolve_terms(*told: Told) -> QueueTerms:
 def _least(told: tuple[Told, ...], name: str) -> int:
     found = [value for value in (one.get(name) for one in told) if isinstance(value, int)]
     return min(found, default=NO_LIMIT)
+
+
+def stricter(one: int, other: int) -> int:
+    """Return the stricter of two limits, of which a negative one is none."""
+    return max(one, other) if one < 0 or other < 0 else min(one, other)
+
+
+def _stricter(told: tuple[Told, ...], name: str) -> int:
+    found = NO_LIMIT
+    for one in told:
+        value = one.get(name)
+        found = stricter(found, value) if isinstance(value, int) else found
+    return found
 
 
 def _first(told: tuple[Told, ...], name: str) -> str | None:

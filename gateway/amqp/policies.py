@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from core.broker import Broker
+from core.queues.terms import stricter
 from gateway.amqp.argument_rules import CLASSIC, QUORUM, STREAM
 from gateway.amqp.policy_keys import Definition, find_fault
 from gateway.regex import Regex, compile_regex
@@ -159,7 +160,7 @@ class Policies:
         merged = dict(policy.definition) if policy is not None else {}
         for key, value in operator.definition.items() if operator is not None else ():
             ours = merged.get(key)
-            merged[key] = min(ours, value) if isinstance(ours, int) and isinstance(value, int) else value
+            merged[key] = stricter(ours, value) if isinstance(ours, int) and isinstance(value, int) else value
         return Ruling(policy, operator, merged)
 
     def _first(self, vhost: str, name: str, kinds: tuple[str, ...], *, is_operator: bool) -> Policy | None:

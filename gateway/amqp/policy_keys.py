@@ -15,8 +15,7 @@ Check = Callable[[object], bool]
 
 def _number(least: int, most: int | None = None) -> Check:
     def check(value: object) -> bool:
-        is_number = isinstance(value, int) and not isinstance(value, bool)
-        return is_number and least <= int(str(value)) <= (most or int(str(value)))
+        return _is_whole(value) and least <= int(str(value)) <= (most or int(str(value)))
 
     return check
 
@@ -33,6 +32,10 @@ def _is_age(value: object) -> bool:
     return isinstance(value, str) and parse_age(value) >= 0
 
 
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def _is_anything(value: object) -> bool:
     del value
     return True
@@ -46,7 +49,7 @@ KEYS: dict[str, tuple[Check, str]] = {
     "overflow": (_choice(OVERFLOWS), "overflow value"),
     "dead-letter-exchange": (_is_text, "dead letter exchange name"),
     "dead-letter-routing-key": (_is_text, "dead letter routing key"),
-    "delivery-limit": (_number(0), "delivery limit"),
+    "delivery-limit": (_is_whole, "delivery limit"),
     "alternate-exchange": (_is_text, "alternate exchange name"),
     "max-age": (_is_age, "max age"),
     "consumer-timeout": (_number(0), "consumer timeout"),
@@ -65,15 +68,18 @@ NO_MEANING: dict[str, tuple[Check, str]] = {
     "initial-cluster-size": (_number(0), "cluster size"),
     "stream-filter-size-bytes": (_number(0), "filter size"),
     "target-group-size": (_number(1), "target group size"),
+    "member-placement-tag": (_is_text, "member placement tag"),
+    "consumer-disconnected-timeout": (_number(0), "consumer disconnected timeout"),
     **{f"ha-{name}": (_is_anything, name) for name in ("mode", "params", "sync-mode", "sync-batch-size")},
     **{f"ha-promote-on-{name}": (_is_anything, name) for name in ("failure", "shutdown")},
 }
 """What is taken and kept, and changes nothing here: messages are on disk, on one node."""
 OPERATORS = (
     "expires", "message-ttl", "max-length", "max-length-bytes", "delivery-limit", "max-in-memory-length",
-    "max-in-memory-bytes", "target-group-size",
+    "max-in-memory-bytes", "target-group-size", "member-placement-tag", "overflow", "queue-version",
+    "queue-master-locator",
 )  # fmt: skip
-"""What operator policies may say: limits, of which the stricter holds."""
+"""What operator policies may say: limits, of which the stricter holds, and texts that go before those of policies."""
 
 
 def find_fault(definition: Definition, *, is_operator: bool) -> str | None:

@@ -56,6 +56,12 @@ def test_what_cannot_be_told_in_linear_time_is_refused(pattern):
         compile_regex(pattern)
 
 
+@pytest.mark.parametrize("pattern", [r"(?!amq).*", r"^a(?=b)", r"(?<!\.dlq)$", "(?<=a)b"])
+def test_a_look_around_elsewhere_is_told_where_one_may_be(pattern):
+    with pytest.raises(ValueError, match="it may look ahead right behind a \\^ at its start, and nowhere else"):
+        compile_regex(pattern)
+
+
 PIECES = [
     "a",
     "b",

@@ -14,6 +14,11 @@ def test_of_numbers_the_least_holds_whoever_says_it():
     assert resolve_terms({"message-ttl": 500}, {"message-ttl": 700, "expires": 1_000}) == QueueTerms(500, 1_000)
 
 
+def test_a_negative_limit_of_deliveries_is_none_and_any_other_is_stricter():
+    limit = lambda *told: resolve_terms(*({"delivery-limit": one} for one in told)).delivery_limit  # noqa: E731
+    assert [limit(-1), limit(-5, -1), limit(-1, 7), limit(7, -1), limit(7, 3, -1), limit(0, 3)] == [-1, -1, 7, 7, 3, 0]
+
+
 def test_of_texts_the_first_holds():
     told = {"dead-letter-exchange": "", "message-ttl": 5}, {"dead-letter-exchange": "x", "dead-letter-routing-key": "k"}
     assert resolve_terms(*told) == QueueTerms(5, NO_LIMIT, "", "k")

@@ -52,6 +52,28 @@ def test_of_arguments_policies_and_operator_policies_the_strictest_number_holds(
     assert world.amqp.vhost.find("q").ruling.definition["max-length"] == 3
 
 
+def test_an_operator_says_what_full_queues_do_before_a_policy_does(world):
+    world.client().declare("q", durable=True)
+    put(world, "p", "q", {"max-length": 7, "overflow": "drop-head"})
+    assert not terms_of(world).is_refusing
+    put(world, "p", "q", {"overflow": "reject-publish"}, is_operator=True)
+    assert terms_of(world).is_refusing
+
+
+def test_quorum_queues_of_a_policy_without_a_limit_give_messages_again_for_ever(world):
+    peer = world.client()
+    peer.declare("q", durable=True, arguments={"x-queue-type": "quorum"})
+    put(world, "p", "q", {"delivery-limit": -1})
+    assert terms_of(world).delivery_limit == -1
+    peer.publish(b"1", key="q")
+    for _ in range(25):  # 20 without the policy
+        got = peer.call(Basic.Get(queue="q"))
+        peer.send(Basic.Reject(got.method.delivery_tag, requeue=True))
+    assert count(peer) == 1
+    put(world, "p", "q", {"delivery-limit": 3}, is_operator=True)
+    assert terms_of(world).delivery_limit == 3
+
+
 @pytest.mark.parametrize(
     ("kind", "apply_to", "holds"),
     [

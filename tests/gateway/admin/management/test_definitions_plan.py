@@ -105,6 +105,11 @@ def test_what_is_there_and_differs_is_told_and_nothing_changed(world, name, item
             "operator policy 'o' in vhost 'v': pattern should be regular expression but is invalid",
         ),
         (
+            "policies",
+            {**POLICY, "pattern": r"(?<!\.dlq)$"},
+            "policy 'p' in vhost 'v': pattern should be regular expression but is invalid: invalid perl operator: (?<!",
+        ),
+        (
             "global_parameters",
             {"name": "cluster_name", "value": "x"},
             "global parameter 'cluster_name': it has no meaning",
