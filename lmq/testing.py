@@ -8,6 +8,7 @@ The fixtures `lmq_broker` and `lmq_url` for pytest are in `lmq.pytest_plugin`, w
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -41,18 +42,19 @@ class Broker:
 
     Args:
         data_dir: The folder of its data, which is kept; a folder of its own that goes with the broker if not given.
-        settings: What differs from the defaults, by name: `{"auth.mqtt_anonymous": "false"}`.
+        settings: What differs from the defaults, by name: `{"auth.mqtt_anonymous": False}`; values are Python's,
+            or text as in the environment.
 
     Raises:
         BrokerFailedError: It does not start, such as for a setting that does not exist.
     """
 
     def __init__(
-        self, data_dir: str | os.PathLike[str] | None = None, settings: Mapping[str, str] | None = None
+        self, data_dir: str | os.PathLike[str] | None = None, settings: Mapping[str, object] | None = None
     ) -> None:
         self._own_folder: tempfile.TemporaryDirectory[str] | None = None
         self._given_folder = None if data_dir is None else Path(data_dir)
-        self._settings = {"store.segment_bytes": str(SEGMENT_BYTES), **(settings or {})}
+        self._settings: dict[str, object] = {"store.segment_bytes": SEGMENT_BYTES, **(settings or {})}
         self._process: subprocess.Popen[str] | None = None
         self._readers: list[threading.Thread] = []
         self._lines: deque[str] = deque(maxlen=LOG_LINES)
@@ -140,8 +142,10 @@ class Broker:
         """Start it and wait until it is ready; ports are new each time.
 
         Raises:
-            BrokerFailedError: It does not come up.
+            BrokerFailedError: It does not come up, or runs already.
         """
+        if self._process is not None and self._process.poll() is None:
+            raise BrokerFailedError("the gateway runs already; stop or kill it before it is started again")
         if self._given_folder is None and self._own_folder is None:
             self._own_folder = tempfile.TemporaryDirectory(prefix="lmq-")
         self._addresses = {}
@@ -203,7 +207,7 @@ class Broker:
     def _environment(self) -> dict[str, str]:
         """Return ours without settings of a gateway, and with those of this one."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("LMQ_")}
-        ours = {f"LMQ_{name.replace('.', '__').upper()}": value for name, value in self._settings.items()}
+        ours = {f"LMQ_{name.replace('.', '__').upper()}": _as_text(value) for name, value in self._settings.items()}
         return {**kept, **ours, "PYTHONUNBUFFERED": "1"}
 
     def _read_answers(self, stream: IO[str]) -> None:
@@ -222,3 +226,8 @@ class Broker:
     def _read_log(self, stream: IO[str]) -> None:
         with stream:
             self._lines.extend(line.rstrip("\n") for line in stream)
+
+
+def _as_text(value: object) -> str:
+    """Return a setting as the environment says it: JSON for what is no text."""
+    return os.fspath(value) if isinstance(value, (str, os.PathLike)) else json.dumps(value)

@@ -64,10 +64,16 @@ def test_gateway_that_cannot_start_says_why():
         pass
 
 
-def test_settings_of_this_process_do_not_reach_it(monkeypatch):
+def test_settings_are_pythons_or_text_and_none_of_this_process(monkeypatch):
     monkeypatch.setenv("LMQ_MQTT__LISTEN", "off")
-    with Broker(settings={"admin.listen": "127.0.0.1:0"}) as broker:
-        assert broker.address("mqtt")[1] > 0
+    settings = {"auth.mqtt_anonymous": False, "store.retention.delete_hours": [4, 16], "admin.listen": "127.0.0.1:0"}
+    with Broker(settings=settings) as broker:
+        assert "setting=auth.mqtt_anonymous" not in broker.log
+        address = broker.address("mqtt")
+        assert address[1] > 0
+        with pytest.raises(BrokerFailedError, match="runs already"):
+            broker.start()
+        assert broker.address("mqtt") == address
 
 
 def test_plugin_works_in_a_project_with_packages_called_core_and_gateway(tmp_path):
