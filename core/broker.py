@@ -7,6 +7,7 @@ it calls `handle_timer`.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 
 from core.cache_budget import CacheBudget
@@ -198,6 +199,22 @@ class Broker(ReaderTurns):
     def read(self, queue_ref: int, offset: int, into: StoredBatch, count_max: int, bytes_max: int) -> int:
         """Read on in one queue; see `Engine.read`."""
         return self.engine.read(queue_ref, offset, into, count_max, bytes_max)
+
+    def read_offsets(self, queue_ref: int, offsets: array[int], count: int, into: StoredBatch) -> int:
+        """Read chosen messages of one queue; see `Engine.read_offsets`."""
+        return self.engine.read_offsets(queue_ref, offsets, count, into)
+
+    def find_keyed(  # noqa: PLR0917 - as `Engine`
+        self,
+        queue_ref: int,
+        first: int,
+        end: int,
+        key: bytes,
+        is_back: bool,  # noqa: FBT001
+        out: array[int],
+    ) -> tuple[int, int]:
+        """Find which messages of a queue may have a key; see `Engine.find_keyed`."""
+        return self.engine.find_keyed(queue_ref, first, end, key, is_back, out)
 
     def find_record(self, place: int, then: FoundRecord) -> None:
         """Tell `then` the record at a place, None where none is served; at once or later."""

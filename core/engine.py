@@ -213,6 +213,32 @@ class Engine:
         """
         raise NotImplementedError
 
+    def find_keyed(  # noqa: PLR0917 - as the engines have it
+        self,
+        queue_ref: int,
+        first: int,
+        end: int,
+        key: bytes,
+        is_back: bool,  # noqa: FBT001
+        out: array[int],
+    ) -> tuple[int, int]:
+        """Find which messages of a queue may have `key`, not empty, as a word of KEYS or as UNIQ_KEY, without a read.
+
+        Args:
+            queue_ref: The queue.
+            first: Offset to begin at.
+            end: Offset to end at, after `first`.
+            key: The key.
+            is_back: Whether to begin at the end.
+            out: Is given the offsets of those that may have it, ascending; has room for `KEYED_MAX`.
+
+        Returns:
+            How far was looked, and how many offsets there are: with `is_back` all messages in [bound, end) that are
+            not among them do not have the key, else those in [first, bound). `UNTOLD` where those at that side of the
+            stretch have to be read.
+        """
+        raise NotImplementedError
+
     def find_record(self, place: int, then: FoundRecord) -> None:
         """Tell `then` the record at a place: what messages that are read bear as `physical_offset`.
 

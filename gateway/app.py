@@ -103,7 +103,11 @@ class Gateway:
         self.upkeep = Upkeep(self.broker, self.store, self.doors, settings.store.retention, settings.data_dir)
         self.room_watch = RoomWatch(self.broker.room, free_bytes or self.store.free_bytes, loop, self._note_room)
         self.preparer = PrepareThread(
-            self.store, loop, self.flusher.fail, self.room_watch, is_busy=lambda: self.store.retention.is_giving_back
+            self.store,
+            loop,
+            self.flusher.fail,
+            self.room_watch,
+            is_busy=lambda: self.store.retention.is_giving_back or self.store.keys.is_making,
         )
         self.turns.wake_preparer = self.preparer.wake
         mqtt = self._make_doors()

@@ -139,6 +139,18 @@ class EmbeddedEngine(Engine):
         """Read chosen messages of one queue, up to a segment's border."""
         return self.store.read_offsets(queue_ref, offsets, count, into)
 
+    def find_keyed(  # noqa: PLR0917 - as `Engine`
+        self,
+        queue_ref: int,
+        first: int,
+        end: int,
+        key: bytes,
+        is_back: bool,  # noqa: FBT001
+        out: array[int],
+    ) -> tuple[int, int]:
+        """Look into the key file of the segment at that side of the stretch, where there is one."""
+        return self.store.keys.find(queue_ref, first, end, key, is_back, out)
+
     def find_record(self, place: int, then: FoundRecord) -> None:
         """Tell, at once, the record at a physical offset, checked."""
         then(self._copy_at(place))

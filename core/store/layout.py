@@ -33,6 +33,7 @@ GAP_BODY_AT = 88
 
 COMMIT_LOG_FOLDER = "commitlog"
 INDEX_FOLDER = "index"
+KEYS_FOLDER = "keys"
 NAMES_FILE = "queues"  # in the index folder, as is the next
 NEXT_OFFSETS_FILE = "offsets"
 NEXT_SEGMENT_FILE = "segment.next"  # and a number: prepared ahead, outside the log until it is needed

@@ -15,6 +15,7 @@ cdef class MessageStore:
     cdef object _segments
     cdef object _names
     cdef QueueIndex _index
+    cdef readonly object keys
     cdef HeadIndex _head
     cdef object _definitions
     cdef object _sets

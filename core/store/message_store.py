@@ -8,7 +8,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 from core.errors import DiskFullError, InvalidNameError, LmqError, StoreClosedError
 from core.message import DispatchSet, PublishBatch, Route, StoredBatch
@@ -22,6 +21,7 @@ from core.store.disk import free_bytes, sync_folder
 from core.store.dispatch_set import DispatchSets
 from core.store.flush import Flush, Flusher
 from core.store.journal import Journal
+from core.store.key_indexes import KeyIndexes
 from core.store.layout import INDEX_FOLDER
 from core.store.log_scan import LogScan
 from core.store.opening import find_definitions, open_log
@@ -33,16 +33,9 @@ from core.store.queue_reader import QueueReader
 from core.store.recovery import Recovered
 from core.store.retention import Retention
 from core.store.segments import Segments
-from core.store.side_files import SideFiles, unusable
+from core.store.side_files import Closable, SideFiles, unusable
 from core.store.sync_plan import FDS_MAX, Syncable, sync_now
 from core.store.table import Definitions, Table
-
-
-class Closable(Protocol):
-    """A part that holds a file."""
-
-    def close(self) -> None:
-        """Let go of it."""
 
 
 class MessageStore:
@@ -65,6 +58,7 @@ class MessageStore:
         self._names = recovered.names
         self._names.limit(settings.queues_max, spared=b"%b/0" % settings.parent_topic.encode())
         self._index: QueueIndex = recovered.index
+        self.keys = KeyIndexes(data_dir, self._index)
         self._head = recovered.index.head
         self._definitions = definitions
         self._sets = DispatchSets(recovered.names, settings.inline_dispatch_bytes)
@@ -349,7 +343,7 @@ class MessageStore:
         return [*self._side_files.all(), self._names]
 
     def prepare(self) -> None:
-        """Make room and pages ready ahead of the writer, write the index of full segments, give room back.
+        """Make room and pages ready ahead of the writer, write the indexes of full segments, give room back.
 
         Blocks; may run on another thread, also beside a flush, though not beside itself.
 
@@ -364,6 +358,7 @@ class MessageStore:
             raise DiskFullError(str(self.data_dir))
         self._pages_ahead.prepare()
         self._puncher.work()
+        self.keys.work(self._log.written_until())
 
     # Parts for others
 
@@ -402,6 +397,7 @@ class MessageStore:
             return
         self._is_open = False
         try:
+            self.keys.finish()
             self._puncher.finish()
             if not self._flusher.is_refused:
                 self.flush()

@@ -8,7 +8,7 @@ from pathlib import Path
 from core.errors import DataFolderUnusableError
 from core.settings import StoreSettings
 from core.store.disk import sync_folder
-from core.store.layout import COMMIT_LOG_FOLDER, CONFIRMED_FILE, INDEX_FOLDER
+from core.store.layout import COMMIT_LOG_FOLDER, CONFIRMED_FILE, INDEX_FOLDER, KEYS_FOLDER
 from core.store.log_check import check_log
 from core.store.losses import tell_losses
 from core.store.recovery import Recovered, recover
@@ -17,7 +17,7 @@ from core.store.segments import Segments
 LOGGER = logging.getLogger(__name__)
 
 DEFINITIONS = "definitions.db"
-FOLDERS = (COMMIT_LOG_FOLDER, INDEX_FOLDER, "places", "journals")
+FOLDERS = (COMMIT_LOG_FOLDER, INDEX_FOLDER, KEYS_FOLDER, "places", "journals")
 
 
 def find_definitions(data_dir: Path, settings: StoreSettings) -> Path:

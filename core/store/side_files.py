@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from core.errors import DataFolderUnusableError
 from core.store.journal import Journal
 from core.store.places import Places
 
 F = TypeVar("F", Journal, Places)
+
+
+class Closable(Protocol):
+    """A part that holds a file."""
+
+    def close(self) -> None:
+        """Let go of it."""
 
 
 class SideFiles:

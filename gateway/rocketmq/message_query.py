@@ -1,6 +1,7 @@
-"""Messages by key: the topic's own queues are read, newest first, within the time that the query names.
+"""Messages by key: the topic's own queues are looked through, newest first, within the time that the query names.
 
-What is read for words of KEYS leaves filters behind: the next query passes over what cannot have its key.
+Where the engine knows which messages may have a key, those alone are read. What is read besides for words of KEYS
+leaves filters behind: the next query passes over what cannot have its key.
 
 A unique key has the moment in it at which its message was made, and clients begin their query there: it is read from
 that moment on, and mostly found at once.
@@ -20,7 +21,7 @@ from typing import Protocol
 from core.broker import Broker
 from core.cache_budget import Cache
 from core.lmq.waiters import Reader
-from core.message import AWAY, StoredBatch
+from core.message import AWAY, KEYED_MAX, UNTOLD, StoredBatch
 from gateway.rocketmq.answer_codec import hash_words, pick_keyed
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import flag_field, integer_field, text_field
@@ -77,6 +78,7 @@ class MessageQuery(Reader):
         self.key = b""
         self.hash = 0  # of the key, for filters
         self.is_list = False
+        self.is_told = False  # engines may know which messages have such a key
         self.goes_on = False  # from the oldest messages on
         self.count_max = 0
         self.stretches: list[Stretch] = []
@@ -100,6 +102,7 @@ class MessageQueries:
         self._topics = topics
         self._batch = StoredBatch(BATCH_COUNT)
         self._picked = array("i", bytes(4 * BATCH_COUNT))
+        self._offsets = array("q", bytes(8 * KEYED_MAX))  # of messages that may have the key
         self._hashes: list[int] = []  # of the words of KEYS that were read
         self._seen = Cache(broker.caches, "rocketmq_keys", measure)
         self._open: dict[int, list[MessageQuery]] = {}  # by connection
@@ -133,6 +136,7 @@ class MessageQueries:
         query.name, query.is_list = name, kind == "K"
         query.key = text_field(request, "key").encode()
         query.hash = hash_key(query.key)
+        query.is_told = kind != "T" and len(query.key) > 0
         count_max = UNIQUE_COUNT_MAX if kind == "U" else integer_field(request, "maxNum")
         query.count_max = max(1, min(count_max, ANSWER_COUNT_MAX))
         query.goes_on = kind == "U" and integer_field(request, "beginTimestamp") > 0
@@ -189,6 +193,9 @@ class MessageQueries:
     def _look_back(self, query: MessageQuery) -> int:
         """Look at the newest messages of the stretch that may have the newest; return how many."""
         stretch = max(query.stretches, key=lambda stretch: stretch.newest_ms)
+        cost = self._look_at_told(query, stretch, is_back=True)
+        if cost:
+            return cost
         end = stretch.end
         base = (end - 1) // BATCH_COUNT * BATCH_COUNT
         start, cost = max(stretch.first, base), PASS_COUNT
@@ -215,6 +222,9 @@ class MessageQueries:
     def _look_on(self, query: MessageQuery) -> int:
         """Look at the oldest messages of the stretch that may have the oldest; return how many."""
         stretch = min(query.stretches, key=lambda stretch: stretch.oldest_ms)
+        cost = self._look_at_told(query, stretch, is_back=False)
+        if cost:
+            return cost
         start, end = stretch.first, min(stretch.end, stretch.first + BATCH_COUNT)
         if not self._look_at(query, stretch, start, end):
             return STEP_COUNT
@@ -223,6 +233,50 @@ class MessageQueries:
         if stretch.end == end:
             query.stretches.remove(stretch)
         return end - start
+
+    def _look_at_told(self, query: MessageQuery, stretch: Stretch, *, is_back: bool) -> int:
+        """Look at what the engine knows of that side of a stretch; return what it counts for, 0 where it knows nothing.
+
+        The moments that the stretch is known by stay within those of its messages.
+        """
+        if not query.is_told:
+            return 0
+        offsets = self._offsets
+        bound, count = self._broker.find_keyed(
+            stretch.queue_ref, stretch.first, stretch.end, query.key, is_back, offsets
+        )
+        if bound == UNTOLD:
+            return 0
+        if not self._read_told(query, stretch, count):
+            return STEP_COUNT
+        if is_back:
+            query.looked_at += stretch.end - bound
+            stretch.end = bound
+        else:
+            query.looked_at += bound - stretch.first
+            stretch.first = bound
+        if stretch.first >= stretch.end:
+            query.stretches.remove(stretch)
+        return PASS_COUNT + count
+
+    def _read_told(self, query: MessageQuery, stretch: Stretch, count: int) -> bool:
+        """Read the first `count` of the offsets that were told; False where some are on their way."""
+        batch, done = self._batch, 0
+        found_before = len(query.found), query.found_bytes
+        while done < count:
+            dealt = self._broker.read_offsets(stretch.queue_ref, self._offsets[done:count], count - done, batch)
+            if dealt == AWAY:
+                del query.found[found_before[0] :]
+                query.found_bytes = found_before[1]
+                return False
+            if batch.count:
+                if done == 0:
+                    stretch.newest_ms = batch.store_ms[0]
+                stretch.oldest_ms = batch.store_ms[batch.count - 1]
+                self._pick(query)
+            done += dealt
+        batch.clear()
+        return True
 
     def _look_at(self, query: MessageQuery, stretch: Stretch, start: int, end: int) -> bool:
         """Look at the messages [start, end) of a stretch; False where some are on their way: again in the next turn."""

@@ -246,6 +246,9 @@ class LateEngine(Engine):
             return AWAY
         return self.inner.read_offsets(queue_ref, offsets, count, into)
 
+    def find_keyed(self, queue_ref, first, end, key, is_back, out):
+        return self.inner.find_keyed(queue_ref, first, end, key, is_back, out)
+
     def _is_away(self, queue_ref, offset):
         key = queue_ref, offset
         if offset >= self.inner.max_offset(queue_ref):
