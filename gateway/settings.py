@@ -167,6 +167,8 @@ class RocketmqSettings(BaseModel, frozen=True, extra="forbid"):
     connects_rate: Annotated[int, Field(ge=0)] = 0  # connections a second that are let in, 0: any number
     messages_rate: Annotated[int, Field(ge=0)] = 0  # messages a second that a connection may send, 0: any number
     bytes_rate: Annotated[int, Field(ge=0)] = 0  # bytes of bodies a second that it may send, 0: any number
+    messages_out_rate: Annotated[int, Field(ge=0)] = 0  # messages a second that it is given by pulls and POP, 0: any
+    bytes_out_rate: Annotated[int, Field(ge=0)] = 0  # bytes of bodies a second that it is given, 0: any number
     advertised_host: Host = ""  # our host in routes, as clients can reach it; empty: where each one reached us
     advertised_port: Annotated[int, Field(ge=0, le=PORT_MAX)] = 0  # our port in routes; 0: the broker's
     broker_name: Annotated[str, Field(pattern="^[a-zA-Z0-9_.-]+$")] = "lmq"  # in routes; clients keep it with offsets

@@ -89,6 +89,8 @@ TAKES_EFFECT = {
     "rocketmq.connects_rate": AT_ONCE,
     "rocketmq.messages_rate": NEW_CONNECTIONS,
     "rocketmq.bytes_rate": NEW_CONNECTIONS,
+    "rocketmq.messages_out_rate": NEW_CONNECTIONS,
+    "rocketmq.bytes_out_rate": NEW_CONNECTIONS,
     "rocketmq.advertised_host": NEXT_START,
     "rocketmq.advertised_port": NEXT_START,
     "rocketmq.broker_name": NEXT_START,

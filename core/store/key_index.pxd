@@ -4,7 +4,7 @@ from core cimport octets
 from core.message cimport StoredBatch
 from core.store.record cimport find_property
 
-cdef long long _BLOCK_BYTES
+cdef Py_ssize_t _BLOCK_BYTES
 cdef Py_ssize_t _LOOKED_MAX
 cdef bytes _KEYS
 cdef bytes _UNIQ_KEY
@@ -70,22 +70,22 @@ cdef class KeyIndex:
     cdef const unsigned int[::1] hashes
     cdef const int[::1] positions
 
-    @cython.locals(block="long long", number="long long", at="long long", crc="unsigned int")
+    @cython.locals(block=Py_ssize_t, number=Py_ssize_t, at=Py_ssize_t, crc="unsigned int")
     cdef int check_range(
-        self, Py_ssize_t part, const unsigned char[::1] view, long long start, long long end
+        self, Py_ssize_t part, const unsigned char[::1] view, Py_ssize_t start, Py_ssize_t end
     ) except -1
 
-    @cython.locals(bucket="long long", low="long long", high="long long")
+    @cython.locals(bucket=Py_ssize_t, low=Py_ssize_t, high=Py_ssize_t)
     cpdef Py_ssize_t find(
         self, unsigned int key_hash, long long start, long long end, bint is_back, int[::1] out
     ) except -1
 
-    @cython.locals(middle="long long")
-    cdef long long narrow(self, long long low, long long high, long long position) except -1
+    @cython.locals(middle=Py_ssize_t)
+    cdef Py_ssize_t narrow(self, Py_ssize_t low, Py_ssize_t high, long long position) except -1
 
-    cdef long long first_of(self, long long low, long long at) except -1
+    cdef Py_ssize_t first_of(self, Py_ssize_t low, Py_ssize_t at) except -1
 
-    cdef long long end_of(self, long long at, long long high) except -1
+    cdef Py_ssize_t end_of(self, Py_ssize_t at, Py_ssize_t high) except -1
 
-    @cython.locals(count=Py_ssize_t, last="long long", k="long long")
-    cdef Py_ssize_t pick(self, unsigned int key_hash, long long low, long long high, int[::1] out) except -1
+    @cython.locals(count=Py_ssize_t, last="long long", k=Py_ssize_t)
+    cdef Py_ssize_t pick(self, unsigned int key_hash, Py_ssize_t low, Py_ssize_t high, int[::1] out) except -1

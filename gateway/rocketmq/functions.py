@@ -12,6 +12,7 @@ from gateway.rocketmq.client import Client
 from gateway.rocketmq.consumer_manage import LaterAnswered
 from gateway.rocketmq.fields import flag_field, text_field
 from gateway.rocketmq.held import Held
+from gateway.rocketmq.held_table import HeldTable
 from gateway.rocketmq.message_query import Asker
 from gateway.rocketmq.services import RocketmqServices
 from gateway.rocketmq.topic_admin import AdminPeer
@@ -24,11 +25,11 @@ class Peer(Asker, AdminPeer, LaterAnswered, Protocol):
 
     transport: Transport
     client: Client
-    held: dict[int, Held]
+    held: HeldTable
 
     @property
     def is_writable(self) -> bool:
-        """Whether an answer may be written now."""
+        """Whether an answer with messages may be written now."""
 
     def hold(self, held: Held) -> None:
         """Keep a request that waits."""

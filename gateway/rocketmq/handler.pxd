@@ -8,7 +8,7 @@ from lmq.remoting.commands cimport Command
 
 
 cdef class RocketmqHandler(ConnectionHandler):
-    cdef public dict held
+    cdef readonly object held
     cdef object _door
     cdef public Transport transport
     cdef public object client
@@ -16,13 +16,13 @@ cdef class RocketmqHandler(ConnectionHandler):
     cdef object _sender
     cdef public object identity
     cdef readonly object own_rates
+    cdef readonly object own_out_rates
     cdef object _pace
     cdef object _denials
     cdef object _attempt
     cdef bint _has_ended
     cdef str _refused_user
     cdef object _beat
-    cdef long long _held_until_ms
 
     cpdef bint on_data(self, bytes data, long long now_ms) except -1
 

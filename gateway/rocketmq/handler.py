@@ -25,6 +25,7 @@ from gateway.rocketmq.connection import Connection, Login
 from gateway.rocketmq.errors import CommandRefusedError, PeerSilentError, refusal_of
 from gateway.rocketmq.functions import FUNCTIONS
 from gateway.rocketmq.held import Held
+from gateway.rocketmq.held_table import HeldTable
 from gateway.rocketmq.login import CODES, REMARKS, credentials_of, is_proven
 from gateway.rocketmq.name_rights import find_decider, may_read, may_read_record, may_write
 from gateway.rocketmq.send_pace import TOO_FAST, SendPace
@@ -48,7 +49,7 @@ class RocketmqHandler(ConnectionHandler):
     """One connection: requests in, answers out, pulls held in between."""
 
     def __init__(self, door: RocketmqServices, transport: Transport) -> None:
-        self.held: dict[int, Held] = {}
+        self.held = HeldTable(transport, door.broker.request_run)
         self._door = door
         self.transport = transport
         self.client = Client(transport)
@@ -56,10 +57,10 @@ class RocketmqHandler(ConnectionHandler):
         self._sender: Sender | None = None
         self.identity: Identity | None = None
         self.own_rates = UserRates(door.settings.messages_rate, door.settings.bytes_rate, 0)
+        self.own_out_rates = UserRates(door.settings.messages_out_rate, door.settings.bytes_out_rate, 0)
         self._pace: SendPace | None = None  # where there is a limit to what it may send
         self._denials: Denials | None = None  # made when something is denied
         self._beat: Beat | None = None  # a heartbeat that is not all taken in
-        self._held_until_ms = 0  # the first deadline of the held pulls, or one before it
         self._attempt: Attempt | None = None  # a login that waits for its answer
         self._has_ended = False  # the peer sends no more, and its login is under way
         self._refused_user: str | None = None  # that the log has named last
@@ -169,6 +170,7 @@ class RocketmqHandler(ConnectionHandler):
             )
         self.identity = identity
         self._pace = self._door.find_pace(self, now_ms)
+        self.held.pacing = self._door.find_out_pacing(self, now_ms)
         self._connection.accept(secret)
         self._name_origin()
 
@@ -199,8 +201,7 @@ class RocketmqHandler(ConnectionHandler):
         """Go on reading requests and answering held pulls."""
         if self._connection.state != _LOGIN:
             self.transport.resume_reading()
-        for held in list(self.held.values()):
-            self._door.broker.request_run(held)
+        self.held.look_again()
 
     def on_closed(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
         """Forget the client, its groups and its pulls."""
@@ -208,8 +209,7 @@ class RocketmqHandler(ConnectionHandler):
         if self._attempt is not None:
             self._door.authenticator.cancel(self._attempt)
             self._attempt = None
-        for held in list(self.held.values()):
-            held.forget()
+        self.held.forget_all()
         self._door.clients.drop(self.client)
         self._door.calls.drop(self.transport.conn_id)
         self._door.forget(self)
@@ -223,9 +223,7 @@ class RocketmqHandler(ConnectionHandler):
         """Answer the pulls whose time is over; close a connection that was silent for too long."""
         if self.held:
             self._connection.take_up(now_ms)
-            for held in [held for held in self.held.values() if held.deadline_ms <= now_ms]:
-                held.resume(now_ms)
-            self._held_until_ms = min((held.deadline_ms for held in self.held.values()), default=0)
+            self.held.handle_timer(now_ms)
             return
         try:
             self._connection.handle_timer(now_ms)
@@ -238,14 +236,14 @@ class RocketmqHandler(ConnectionHandler):
 
     def next_deadline_ms(self) -> int | None:
         """Return when the next held pull, or the connection's patience, ends."""
-        return self._held_until_ms if self.held else self._connection.next_deadline_ms()
+        return self.held.next_deadline_ms() if self.held else self._connection.next_deadline_ms()
 
     # The request families call these.
 
     @property
     def is_writable(self) -> bool:
-        """Whether an answer may be written now."""
-        return self.transport.is_writable
+        """Whether an answer with messages may be written now."""
+        return self.held.may_answer
 
     def write(self, data: bytes | memoryview) -> None:
         """Send `data`, which may be used again after the call where it is not `bytes`."""
@@ -338,9 +336,7 @@ class RocketmqHandler(ConnectionHandler):
 
     def hold(self, held: Held) -> None:
         """Keep a request that waits."""
-        if not self.held or held.deadline_ms < self._held_until_ms:
-            self._held_until_ms = held.deadline_ms
-        self.held[id(held)] = held
+        self.held.add(held)
 
     # Requests
 

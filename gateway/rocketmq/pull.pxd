@@ -6,7 +6,7 @@ from core.message cimport StoredBatch
 from core.metrics cimport DoorMetrics
 from gateway.rocketmq.answer_codec cimport copied_bytes_max, copy_records, pick_all, pick_tagged, sum_bodies
 from gateway.rocketmq.held cimport Held
-from lmq.remoting.commands cimport Command, encode_header, encode_prefix
+from lmq.remoting.commands cimport Command, encode_prefix
 from gateway.rocketmq.fields cimport integer_field, text_field
 
 cdef Py_ssize_t _HEAD_BYTES
@@ -26,6 +26,7 @@ cdef class HeldPull(Held):
     cdef public long long bytes_max
     cdef public object wanted
     cdef public bint is_open
+    cdef public bint may_wait
     cdef public bint is_opening
     cdef public bint is_suspended
 
@@ -42,7 +43,7 @@ cdef class PullService:
     cdef int[::1] _picked
     cdef bytearray _out
 
-    @cython.locals(pull=HeldPull, sys_flag="long long", topic=str, key=bytes, is_suspending=bint)
+    @cython.locals(pull=HeldPull, sys_flag="long long", topic=str, key=bytes)
     cpdef pull(self, puller, Command request, long long now_ms)
 
     @cython.locals(key=bytes, known=tuple, asked=tuple)
@@ -54,7 +55,9 @@ cdef class PullService:
 
     cdef _commit(self, Command request, bytes key)
 
-    @cython.locals(ref=int, min_offset="long long", max_offset="long long")
+    cdef tuple _ends(self, int queue_ref)
+
+    @cython.locals(min_offset="long long", max_offset="long long")
     cdef bint _answer(self, HeldPull pull, waits_on, long long now_ms) except -1
 
     @cython.locals(header=bytes, end=Py_ssize_t, start=Py_ssize_t, out=bytearray)
@@ -63,7 +66,8 @@ cdef class PullService:
     ) except -1
 
     @cython.locals(
-        batch=StoredBatch, count="long long", size="long long", scanned="long long", count_max="long long",
+        batch=StoredBatch, count="long long", size="long long", scanned="long long", bodies="long long", limit="long long",
+        count_max="long long",
         scan_max="long long", found=Py_ssize_t, wanted=Py_ssize_t, taken=Py_ssize_t, before="long long", end=Py_ssize_t,
         expired=list
     )
@@ -72,6 +76,3 @@ cdef class PullService:
     cdef Py_ssize_t _pick(self, HeldPull pull) except -1
 
     cdef _make_room(self, Py_ssize_t size)
-
-
-cdef bytes _found_header(HeldPull pull, long long min_offset, long long max_offset)

@@ -31,17 +31,10 @@ from gateway.rocketmq.filters.matching import Filter, messages_max, parse_filter
 from gateway.rocketmq.filters.subscription import Subscriptions
 from gateway.rocketmq.group_table import GroupTable
 from gateway.rocketmq.held import HELD_MAX, Held
-from gateway.rocketmq.pull_codes import encode_busy, judge_pull
+from gateway.rocketmq.held_table import HeldTable
+from gateway.rocketmq.pull_codes import encode_busy, encode_empty, judge_pull, make_found_header
 from gateway.rocketmq.topic_table import PERM_READ, TopicTable, queue_key
-from lmq.remoting.commands import (
-    FLAG_RESPONSE,
-    HEADER_BINARY,
-    HEADER_JSON,
-    VERSION,
-    Command,
-    encode_header,
-    encode_prefix,
-)
+from lmq.remoting.commands import Command, encode_prefix
 from lmq.remoting.response_codes import ResponseCode
 
 FLAG_COMMIT = 0x1
@@ -58,23 +51,18 @@ _HEAD_BYTES = HEAD_BYTES
 _OUT_BYTES = OUT_BYTES
 NOTHING: frozenset[ResponseCode] = frozenset()
 NOT_FOUND = frozenset((ResponseCode.PULL_NOT_FOUND,))
+TOO_FAST = "TOO_MANY_MESSAGES_A_SECOND"
 NOTHING_WANTED = frozenset((ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY))
-
-_FOUND_HEADER = (
-    b'{"code":0,"extFields":{"suggestWhichBrokerId":"0","nextBeginOffset":"%d","minOffset":"%d","maxOffset":"%d",'
-    b'"topicSysFlag":"0","groupSysFlag":"0"},"flag":1,"language":"JAVA","opaque":%d,"remark":"FOUND",'
-    b'"serializeTypeCurrentRPC":"JSON","version":' + b"%d}" % VERSION
-)
 
 
 class Puller(Protocol):
     """The connection that a pull came in by."""
 
-    held: dict[int, Held]
+    held: HeldTable
 
     @property
     def is_writable(self) -> bool:
-        """Whether an answer may be written now."""
+        """Whether an answer with messages may be written now."""
 
     def write(self, data: bytes | memoryview) -> None:
         """Send `data`, which may be used again after the call where it is not `bytes`."""
@@ -98,6 +86,7 @@ class HeldPull(Held):
         "is_suspended",
         "key",
         "light_name",
+        "may_wait",
         "offset",
         "opaque",
         "puller",
@@ -119,6 +108,7 @@ class HeldPull(Held):
         self.bytes_max = max(1, min(integer_field(request, "maxMsgBytes", BYTES_MAX), BYTES_MAX))
         self.wanted: Filter = None
         self.deadline_ms = 0
+        self.may_wait = False  # for messages, and not for its pace alone
         self.is_open = False  # the ends of the queue are known
         self.is_opening = False
         self.is_suspended = False  # waits for its queue to grow, not for it to be made or for room in the output
@@ -186,13 +176,15 @@ class PullService:
         pull.wanted = self._filter_of(request, topic, sys_flag)
         if sys_flag & FLAG_COMMIT:
             self._commit(request, key)
-        is_suspending = bool(sys_flag & FLAG_SUSPEND) and len(puller.held) < HELD_MAX
-        if is_suspending:
+        pull.may_wait = bool(sys_flag & FLAG_SUSPEND) and len(puller.held) < HELD_MAX
+        if pull.may_wait:
             suspend_ms = integer_field(request, "suspendTimeoutMillis", 0)
             pull.deadline_ms = now_ms + max(0, min(suspend_ms, SUSPEND_MS_MAX))
+        elif puller.held.is_pausing:
+            pull.deadline_ms = now_ms + puller.held.pause_ms(now_ms)
         if not puller.is_writable or (pull.queue_ref >= 0 and not self._is_open(pull)):
             puller.hold(pull)
-        elif not self._answer(pull, NOT_FOUND if is_suspending else NOTHING, now_ms):
+        elif not self._answer(pull, NOT_FOUND if pull.may_wait else NOTHING, now_ms):
             self._suspend(pull)
             puller.hold(pull)
 
@@ -277,12 +269,15 @@ class PullService:
     def resume(self, pull: HeldPull, now_ms: int) -> None:
         """Try a held pull again; an answer ends it."""
         if not pull.puller.is_writable:
+            if pull.puller.held.is_pausing and pull.deadline_ms <= now_ms:
+                self._answer_paused(pull)
             return
         if pull.queue_ref < 0:
             pull.queue_ref = self._broker.find_queue(pull.key)
         if pull.queue_ref >= 0 and not self._is_open(pull):
             return
-        if self._answer(pull, NOTHING if pull.deadline_ms <= now_ms else NOTHING_WANTED, now_ms):
+        is_over = pull.deadline_ms <= now_ms or not pull.may_wait
+        if self._answer(pull, NOTHING if is_over else NOTHING_WANTED, now_ms):
             self.forget(pull)
             return
         self._suspend(pull)
@@ -300,11 +295,13 @@ class PullService:
 
     # Answers
 
+    def _ends(self, queue_ref: int) -> tuple[int, int]:
+        """Return the first offset of a queue and that behind its last; 0 where nobody has sent anything there."""
+        return (self._broker.min_offset(queue_ref), self._broker.max_offset(queue_ref)) if queue_ref >= 0 else (0, 0)
+
     def _answer(self, pull: HeldPull, waits_on: frozenset[ResponseCode], now_ms: int) -> bool:
         """Answer the pull, unless the code would be one of `waits_on`; return whether it was answered."""
-        ref = pull.queue_ref
-        min_offset = self._broker.min_offset(ref) if ref >= 0 else 0
-        max_offset = self._broker.max_offset(ref) if ref >= 0 else 0
+        min_offset, max_offset = self._ends(pull.queue_ref)
         code, remark, next_offset = judge_pull(pull.offset, min_offset, max_offset)
         if code == ResponseCode.SUCCESS:
             if self._answer_found(pull, min_offset, max_offset, now_ms):
@@ -314,23 +311,16 @@ class PullService:
             code, remark, next_offset = ResponseCode.PULL_RETRY_IMMEDIATELY, "NO_MATCHED_MESSAGE", pull.offset
         if code in waits_on:
             return False
-        header = encode_header(
-            Command(
-                code,
-                opaque=pull.opaque,
-                flag=FLAG_RESPONSE,
-                ext={
-                    "suggestWhichBrokerId": "0",
-                    "nextBeginOffset": str(next_offset),
-                    "minOffset": str(min_offset),
-                    "maxOffset": str(max_offset),
-                },
-                remark=remark,
-                header_type=pull.header_type,
-            )
-        )
-        pull.puller.write(encode_prefix(header, pull.header_type, 0) + header)
+        offsets = (next_offset, min_offset, max_offset)
+        pull.puller.write(encode_empty(pull.opaque, pull.header_type, code, remark, offsets))
         return True
+
+    def _answer_paused(self, pull: HeldPull) -> None:
+        """Answer a pull whose time is over before its client may have more: it comes again from the same offset."""
+        offsets = (pull.offset, *self._ends(pull.queue_ref))
+        code, kind = ResponseCode.PULL_NOT_FOUND, pull.header_type
+        pull.puller.write(encode_empty(pull.opaque, kind, code, TOO_FAST, offsets))
+        self.forget(pull)
 
     def _answer_found(self, pull: HeldPull, min_offset: int, max_offset: int, now_ms: int) -> bool:
         """Answer with the messages from the pull's offset on that its filter wants.
@@ -340,7 +330,7 @@ class PullService:
         end = self._collect(pull, now_ms)
         if end == _HEAD_BYTES:
             return False
-        header = _found_header(pull, min_offset, max_offset)
+        header = make_found_header(pull.opaque, pull.header_type, pull.offset, min_offset, max_offset)
         header = encode_prefix(header, pull.header_type, end - _HEAD_BYTES) + header
         start = _HEAD_BYTES - len(header)
         out = self._out
@@ -357,10 +347,11 @@ class PullService:
         """
         batch, picked = self._batch, self._picked
         end = _HEAD_BYTES
-        count = size = scanned = 0
+        count = size = scanned = bodies = 0
+        limit = min(pull.count_max, pull.puller.held.room(now_ms))
         scan_max = messages_max(pull.wanted, SCAN_MAX)
-        while count < pull.count_max and size < pull.bytes_max and scanned < scan_max:
-            count_max = pull.count_max - count if pull.wanted is None else min(COUNT_MAX, scan_max)
+        while count < limit and size < pull.bytes_max and scanned < scan_max:
+            count_max = limit - count if pull.wanted is None else min(COUNT_MAX, scan_max)
             found = self._broker.read(pull.queue_ref, pull.offset, batch, count_max, pull.bytes_max - size)
             self._is_away = found == AWAY
             scanned += max(found, 1)
@@ -368,12 +359,12 @@ class PullService:
             if expired:
                 self._metrics.drop("expired", len(expired))
             wanted = self._pick(pull)
-            taken = min(wanted, pull.count_max - count)
+            taken = min(wanted, limit - count)
             if taken:
                 self._make_room(end + copied_bytes_max(batch, picked, taken, pull.light_name))
                 end = copy_records(batch, picked, taken, pull.light_name, self._out, end)
                 size = end - _HEAD_BYTES
-                self._metrics.bytes_out += sum_bodies(batch, picked, 0, taken)
+                bodies += sum_bodies(batch, picked, 0, taken)
             count += taken
             before = pull.offset
             pull.offset = batch.queue_offset[picked[taken - 1]] + 1 if taken < wanted else batch.next_offset
@@ -381,6 +372,8 @@ class PullService:
             if pull.offset == before or (pull.wanted is None and taken):
                 break
         self._metrics.messages_out += count
+        self._metrics.bytes_out += bodies
+        pull.puller.held.note(count, bodies, now_ms)
         return end
 
     def _pick(self, pull: HeldPull) -> int:
@@ -399,18 +392,3 @@ class PullService:
 
 def _measure(known: tuple[bytes, int], generation: int) -> int:  # noqa: ARG001 - the interface says so
     return KNOWN_BYTES + len(known[0])
-
-
-def _found_header(pull: HeldPull, min_offset: int, max_offset: int) -> bytes:
-    if pull.header_type == HEADER_JSON:
-        return _FOUND_HEADER % (pull.offset, min_offset, max_offset, pull.opaque)
-    ext = {
-        "suggestWhichBrokerId": "0",
-        "nextBeginOffset": str(pull.offset),
-        "minOffset": str(min_offset),
-        "maxOffset": str(max_offset),
-        "topicSysFlag": "0",
-        "groupSysFlag": "0",
-    }
-    command = Command(0, pull.opaque, FLAG_RESPONSE, ext, remark="FOUND", header_type=HEADER_BINARY)
-    return encode_header(command)

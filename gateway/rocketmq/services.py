@@ -16,7 +16,7 @@ from gateway.auth.recheck import Visitor
 from gateway.delay_levels import parse_delay_levels
 from gateway.events import Actor
 from gateway.net.protocol import Transport
-from gateway.pacing import UserRates, make_pacing
+from gateway.pacing import Pacing, UserRates, make_pacing
 from gateway.retention import Retention
 from gateway.rocketmq.admin.kv_config import ORDERED_TOPICS
 from gateway.rocketmq.admin.tools import AdminTools
@@ -61,6 +61,7 @@ class OpenConnection(Visitor, Protocol):
     transport: Transport
     client: Client
     own_rates: UserRates
+    own_out_rates: UserRates
 
 
 class RocketmqServices:
@@ -175,6 +176,12 @@ class RocketmqServices:
         of_user = None if identity is None else self.authenticator.quotas.find_rates(identity.user, now_ms)
         pacing = make_pacing(0, 0, of_user, now_ms, connection.own_rates, *connection.transport.shared.incoming)
         return None if pacing is None else SendPace(pacing)
+
+    def find_out_pacing(self, connection: OpenConnection, now_ms: int) -> Pacing | None:
+        """Return how fast a connection is given messages, None where there is no limit."""
+        identity = connection.identity
+        of_user = None if identity is None else self.authenticator.quotas.find_out_rates(identity.user, now_ms)
+        return make_pacing(0, 0, of_user, now_ms, connection.own_out_rates, *connection.transport.shared.outgoing)
 
     def forget(self, connection: OpenConnection) -> None:
         """Forget a connection that is closed."""

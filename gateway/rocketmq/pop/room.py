@@ -14,6 +14,7 @@ from core.broker import Broker
 from core.errors import LmqError
 from core.lmq.waiters import Reader
 from gateway.rocketmq.held import Held
+from gateway.rocketmq.held_table import HeldTable
 from gateway.rocketmq.topic_table import queue_key
 
 WAITING_MAX = 1_024  # in one room for the same queue, as with an official broker
@@ -25,11 +26,11 @@ ALL_QUEUES = -1
 class Peer(Protocol):
     """The connection that a request came in by."""
 
-    held: dict[int, Held]
+    held: HeldTable
 
     @property
     def is_writable(self) -> bool:
-        """Whether an answer may be written now."""
+        """Whether an answer with messages may be written now."""
 
     def hold(self, held: Held) -> None:
         """Keep a request that waits, and see to its deadline."""

@@ -67,7 +67,11 @@ class HeldPop(Waiting):
 
     def try_serve(self, now_ms: int) -> bool:
         """Answer with messages, where there are some."""
-        found = self.taker.take(self.room, self.queue_id, self.wish, now_ms)
+        pace, wish = self.popper.held, self.wish
+        if pace.pacing is not None:
+            wish = wish._replace(count_max=min(wish.count_max, pace.room(now_ms)))
+        found = self.taker.take(self.room, self.queue_id, wish, now_ms)
+        pace.note(found.count, found.body_bytes, now_ms)
         if found.count:
             self.popper.write(encode_answer(found, self.request, ResponseCode.POLLING_TIMEOUT))
         return found.count > 0
@@ -197,6 +201,7 @@ class PopService:
         if is_one_way:  # messages that are taken for nobody would be hidden for nothing
             return
         room, peer = held.room, held.peer
+        poll_ms = max(poll_ms, peer.held.pause_ms(now_ms))
         is_first = not room.waiting
         if is_first and peer.is_writable and held.try_serve(now_ms):
             return

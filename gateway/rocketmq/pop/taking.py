@@ -65,6 +65,7 @@ class Answer:
         self.records: list[bytes] = []
         self.count = 0
         self.size = 0
+        self.body_bytes = 0
         self.rest = 0
         self.scanned = 0
         self.scan_max = messages_max(wish.wanted, SCAN_MAX)
@@ -198,7 +199,9 @@ class Taker:
             self._finish(taken, watch.key, wish.group, unwanted)
         if not wanted:
             return False
-        self._metrics.bytes_out += sum_bodies(batch, picked, 0, wanted)
+        body_bytes = sum_bodies(batch, picked, 0, wanted)
+        self._metrics.bytes_out += body_bytes
+        answer.body_bytes += body_bytes
         light_name = watch.key if is_light(watch.key) else b""
         is_plain = not light_name and not watch.key.startswith(RETRY_PREFIX)
         if is_plain and batch.attempt[picked[0]] == 1:  # `take` never gives new messages and others together
