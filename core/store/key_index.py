@@ -243,10 +243,9 @@ class KeyIndex:
         for part in sizes:
             views.append(whole[start : start + part] if part else _EMPTY)
             start += part
-        self.ends_bytes, self.hashes_bytes, self.positions_bytes = views or [_EMPTY, _EMPTY, _EMPTY]
-        self.ends = self.ends_bytes.cast("I")
-        self.hashes = self.hashes_bytes.cast("I")
-        self.positions = self.positions_bytes.cast("i")
+        ends, hashes, places = views or [_EMPTY, _EMPTY, _EMPTY]
+        self.ends_bytes, self.hashes_bytes, self.positions_bytes = ends, hashes, places
+        self.ends, self.hashes, self.positions = ends.cast("I"), hashes.cast("I"), places.cast("i")
 
     def check_range(self, part: int, view: memoryview, start: int, end: int) -> None:
         """Check the blocks of a part that hold its numbers [start, end), those that were not checked before."""
