@@ -21,7 +21,7 @@ from core.message import KEYED_MAX, StoredBatch
 from core.properties import KEYS, UNIQ_KEY
 from core.store.disk import new_file, write_all
 from core.store.mapped_file import map_read_only
-from core.store.record import find_property
+from core.store.record import Buffer, find_property
 
 _MAGIC = b"LMQ-KEYS"
 _VERSION = 1
@@ -75,7 +75,7 @@ class KeyColumns:
                 self.add_words(buf, at, _value_end(buf, at, end), batch.record_start[i])
         return int(batch.count)
 
-    def add_words(self, buf: bytes | memoryview, at: int, end: int, position: int) -> None:
+    def add_words(self, buf: Buffer, at: int, end: int, position: int) -> None:
         """Add the words between spaces in [at, end)."""
         while at < end:
             space = octets.find_byte(buf, _SPACE, at, end)
@@ -83,7 +83,7 @@ class KeyColumns:
             self.add(buf, at, word_end, position)
             at = word_end + 1
 
-    def add(self, buf: bytes | memoryview, at: int, end: int, position: int) -> None:
+    def add(self, buf: Buffer, at: int, end: int, position: int) -> None:
         """Add one word, unless it is empty."""
         if at < end:
             self.hashes[self.count] = octets.crc32(buf, at, end)
@@ -91,7 +91,7 @@ class KeyColumns:
             self.count += 1
 
 
-def _value_end(buf: bytes | memoryview, start: int, end: int) -> int:
+def _value_end(buf: Buffer, start: int, end: int) -> int:
     at = octets.find_byte(buf, _END, start, end)
     return end if at < 0 else at
 

@@ -66,10 +66,9 @@ cdef class PullService:
     ) except -1
 
     @cython.locals(
-        batch=StoredBatch, count="long long", size="long long", scanned="long long", bodies="long long", limit="long long",
-        count_max="long long",
-        scan_max="long long", found=Py_ssize_t, wanted=Py_ssize_t, taken=Py_ssize_t, before="long long", end=Py_ssize_t,
-        expired=list
+        batch=StoredBatch, count="long long", size="long long", scanned="long long", bodies="long long",
+        limit="long long", count_max="long long", scan_max="long long", found=Py_ssize_t, wanted=Py_ssize_t,
+        taken=Py_ssize_t, before="long long", end=Py_ssize_t, expired=list
     )
     cdef Py_ssize_t _collect(self, HeldPull pull, long long now_ms) except -1
 
