@@ -34,6 +34,7 @@ GIVE_WAY_S = 50e-6  # what a thread that waits takes to wake
 ROOM_WAIT_S = 0.2  # between two tries of what the disk has no room for
 TELL_NS = 1_000_000  # of one turn of the loop, for those that waited for a sync
 COMPANY_PERCENT = 12  # of the time that the last sync took: so long the next one waits for others at most
+COMPANY_NS_MAX = 25_000_000  # an eighth of a slow disk's; the last sync may have waited an hour for room
 LOOKS_EACH_TURN_NS = 2_000_000  # where less is left of that; the loop's timers know milliseconds only
 LOOKS_AFTER_S = 0.001
 TOLD_AT_ONCE = 16  # of them, some 0.2 ms: each is mostly a write to a socket
@@ -93,8 +94,8 @@ class FlushRound(Protocol):
 class FlushThread:
     """Group commit: one thread that syncs when it is asked to.
 
-    A sync begins as soon as it is asked for, or, where others are likely to ask too, an eighth of the last one's
-    time later at most; all requests that come while it runs are answered by the next one.
+    A sync begins as soon as it is asked for, or a moment later at most, where others are likely to ask too; all
+    requests that come while it runs are answered by the next one.
     `on_synced` is told the seconds that each took, None for a failed one; after a failure there are no more syncs.
     A disk that is full is no failure: what finds no room waits until there is some.
     """
@@ -173,7 +174,7 @@ class FlushThread:
         if not self._rounds.wants_company() or 0 < self._gathers_until_ns <= now_ns:
             self._begin()
         elif not self._gathers_until_ns:
-            self._gathers_until_ns = now_ns + self._took_ns * COMPANY_PERCENT // 100
+            self._gathers_until_ns = now_ns + min(self._took_ns * COMPANY_PERCENT // 100, COMPANY_NS_MAX)
             self._look_again()
 
     def _gather(self) -> None:

@@ -152,6 +152,7 @@ async def test_a_file_beside_that_the_disk_refuses_fails_the_flush(tmp_path, cap
 @pytest.mark.asyncio
 async def test_a_sync_that_wants_company_begins_when_it_has_come(tmp_path, monkeypatch):
     monkeypatch.setattr(flush_thread, "COMPANY_PERCENT", 10**9)  # as long as it takes
+    monkeypatch.setattr(flush_thread, "COMPANY_NS_MAX", 1 << 60)
     thread, rounds, _ = make(Store(tmp_path / "f"))
     thread.request()
     await rounds.until_ended()
@@ -171,6 +172,18 @@ async def test_a_sync_whose_company_does_not_come_begins_without_it(tmp_path):
         thread.request()
         await rounds.until_ended(count)
     assert rounds.calls == ["begin", "end"] * 3
+    assert await thread.stop(5)
+
+
+@pytest.mark.asyncio
+async def test_a_sync_that_took_very_long_does_not_have_the_next_one_wait_long_for_company(tmp_path, monkeypatch):
+    monkeypatch.setattr(flush_thread, "COMPANY_PERCENT", 10**9)  # as if it had waited an hour for room
+    thread, rounds, _ = make(Store(tmp_path / "f"))
+    thread.request()
+    await rounds.until_ended()
+    rounds.company, rounds.looks = 1 << 60, 0
+    thread.request()
+    await rounds.until_ended(2)
     assert await thread.stop(5)
 
 
