@@ -182,7 +182,9 @@ class PullService:
             pull.deadline_ms = now_ms + max(0, min(suspend_ms, SUSPEND_MS_MAX))
         elif puller.held.is_pausing:
             pull.deadline_ms = now_ms + puller.held.pause_ms(now_ms)
-        if not puller.is_writable or (pull.queue_ref >= 0 and not self._is_open(pull)):
+        if puller.held.is_pausing and len(puller.held) >= HELD_MAX:
+            self._answer_paused(pull)
+        elif not puller.is_writable or (pull.queue_ref >= 0 and not self._is_open(pull)):
             puller.hold(pull)
         elif not self._answer(pull, NOT_FOUND if pull.may_wait else NOTHING, now_ms):
             self._suspend(pull)

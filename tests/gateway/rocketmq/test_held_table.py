@@ -161,3 +161,14 @@ def test_connections_of_one_user_of_one_address_and_of_one_listener_share_their_
     assert len(bodies_of(peers[0].pull("T"))) == 5
     assert len(bodies_of(peers[1].pull("T"))) == 1
     site.close()
+
+
+@pytest.mark.parametrize("more", [{}, SUSPEND])
+def test_pulls_that_are_too_many_to_wait_for_their_pace_are_answered_at_once(site, monkeypatch, more):
+    monkeypatch.setattr("gateway.rocketmq.pull.HELD_MAX", 3)
+    peer = site.connect()
+    peer.pull("T")
+    for _ in range(5):
+        peer.start_pull("T", 10, **more)
+    assert [(answer.code, answer.remark) for answer in peer.take()] == [(19, "TOO_MANY_MESSAGES_A_SECOND")] * 2
+    assert len(peer.handler.held) == 3
