@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from itertools import chain
 
 import core.message
@@ -15,8 +16,6 @@ from core.cache_budget import CacheBudget
 from core.lmq.waiters import Reader
 from core.metrics import Metrics
 from core.store.descriptors import descriptor_count_max
-from gateway.admin.site import NAME as ADMIN, AdminSite
-from gateway.admin.view import AdminView
 from gateway.amqp.door import AmqpDoor
 from gateway.audit.log import AuditLog
 from gateway.auth.api_tokens import ApiTokens
@@ -28,7 +27,7 @@ from gateway.bridges.manager import Bridges
 from gateway.certificate_watch import LOOK_INTERVAL_MS as CERTIFICATES_INTERVAL_MS
 from gateway.compiled import find_warnings
 from gateway.disk_threads import PrepareThread, RoomWatch
-from gateway.door import Door, find_listening
+from gateway.door import ADMIN, Door, find_listening
 from gateway.event_stream.stream import DROPS_INTERVAL_MS, EventStream
 from gateway.events import Actor, Kind
 from gateway.flush_thread import FlushThread
@@ -117,7 +116,7 @@ class Gateway:
         self._limits = {name: self._make_limits(door) for name, door in self.doors.items()}
         self._quiet_flush = Every(settings.store.flush.interval_ms, self._flush_quietly, self._started_ms)
         self.listeners = Listeners(self.capacity)
-        self._site: AdminSite | None = None
+        self._stop_admin: Callable[[], Awaitable[None]] | None = None
 
     def _make_capacity(self) -> Capacity:
         settings = self.settings
@@ -210,6 +209,8 @@ class Gateway:
         )
         admin = find_listening(ADMIN, self.settings.admin.listen)
         listens = {**{door.name: door.listens() for door in self.doors.values()}, ADMIN: admin}
+        if admin or self.telemetry.interval_ms:  # else a gateway does without its libraries, and their memory
+            importlib.import_module("gateway.admin.site")  # before anybody is let in, who would wait for it
         self.authenticator.open_ways.listeners = {name: [one.ways for one in of] for name, of in listens.items()}
         open_doors = [name for name, of in listens.items() if of]
         for line in [*self.authenticator.describe(open_doors), *find_warnings(core.message)]:
@@ -247,6 +248,12 @@ class Gateway:
                 self.timer.watch(Every(interval_ms, work, now_ms))
 
     async def _listen_admin(self) -> None:
+        listens = find_listening(ADMIN, self.settings.admin.listen)
+        if not listens and not self.telemetry.interval_ms:
+            return
+        from gateway.admin.site import AdminSite  # noqa: PLC0415 - where it is needed
+        from gateway.admin.view import AdminView  # noqa: PLC0415 - where it is needed
+
         view = AdminView(
             self.broker,
             self.doors,
@@ -264,8 +271,9 @@ class Gateway:
             audited=self.audit.counts,
         )
         self.telemetry.collect = view.registry.collect
-        self._site = AdminSite(view, self.listeners, self._paces.of(ADMIN, self.settings.admin.connects_rate))
-        await self._site.open(find_listening(ADMIN, self.settings.admin.listen))
+        site = AdminSite(view, self.listeners, self._paces.of(ADMIN, self.settings.admin.connects_rate))
+        self._stop_admin = site.stop
+        await site.open(listens)
 
     @property
     def listening(self) -> dict[str, tuple[str, int]]:
@@ -368,8 +376,8 @@ class Gateway:
         LOGGER.info("stopping connections=%d", len(self.connections))
         await self.bridges.stop()
         self.listeners.stop()
-        if self._site is not None:
-            await self._site.stop()
+        if self._stop_admin is not None:
+            await self._stop_admin()
         now_ms = self.clock.now_ms()
         for door in self.doors.values():
             door.stop(now_ms)

@@ -15,6 +15,7 @@ from gateway.net.protocol import ConnectionHandler, HandlerFactory, Transport
 from gateway.settings import GatewaySettings
 from gateway.way_names import Ways
 
+ADMIN = "admin"  # what the operators' door is called, which has no protocol of ours
 Address = tuple[str, int]
 
 

@@ -10,11 +10,9 @@ from gateway.admin.live import LiveFeed
 from gateway.admin.server import AdminServer
 from gateway.admin.view import AdminView
 from gateway.carriage import told_name
-from gateway.door import Listen
+from gateway.door import ADMIN, Listen
 from gateway.listeners import Listeners
 from gateway.net.paces import Paces
-
-NAME = "admin"
 
 
 class AdminSite:
@@ -47,10 +45,10 @@ class AdminSite:
                 self._paces.at(listen.rates),
                 listen.connections_max,
                 is_proxied=bool(listen.proxies),
-                note=self._view.broker.metrics.door(NAME).refuse,
+                note=self._view.broker.metrics.door(ADMIN).refuse,
             )
             server = AdminServer(api, *address, make_layers, ways=listen.ways, gate=gate)
-            self._listeners.note(NAME, told_name(listen), await server.start())
+            self._listeners.note(ADMIN, told_name(listen), await server.start())
             self._servers.append(server)
         if self._servers:
             self._live.start()

@@ -9,8 +9,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from prometheus_client.metrics_core import Metric
-
 from core.broker import Broker
 from core.settings import StoreSettings
 from core.store.embedded import EmbeddedEngine
@@ -32,7 +30,7 @@ class Telemetry:
         self._settings = settings
         self._sender: Any = None
         self._tracer: Any = None
-        self.collect: Callable[[], Iterable[Metric]] = tuple  # the numbers of now
+        self.collect: Callable[[], Iterable[Any]] = tuple  # the numbers of now, in Prometheus's form
         if settings.is_on:
             self._sender = _import("gateway.telemetry.otlp").OtlpSender(settings)
             self._tracer = self._sender.make_tracer(settings.sample_ratio)
@@ -40,7 +38,7 @@ class Telemetry:
     @property
     def interval_ms(self) -> int:
         """How often `send_metrics` is wanted, 0 for never."""
-        return self._settings.interval_s * 1_000 if self._settings.metrics else 0
+        return self._settings.interval_s * 1_000 if self._sender is not None and self._settings.metrics else 0
 
     def open_engine(self, data_dir: Path, store: StoreSettings, *, now_ms: int) -> EmbeddedEngine:
         """Open the engine: one that is watched only where there is somebody to watch it."""

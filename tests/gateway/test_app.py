@@ -15,7 +15,9 @@ from gateway.admin.metrics import GatewayCollector
 from gateway.app import Gateway
 from gateway.net.listener import ListenError
 from gateway.settings import AdminSettings, AmqpSettings, MqttSettings, RocketmqSettings
+from tests.support.commands import run_python
 from tests.support.gateway import ANY_PORT, make_settings, running_gateway
+from tests.support.sources import ROOT
 from tests.support.store import light, open_store, publish, read_queue
 
 
@@ -50,6 +52,43 @@ async def test_closed_doors_are_not_listened_on_nor_warned_of(tmp_path, caplog):
     await gateway.stop()
     warned = [record.getMessage() for record in caplog.records if "let in" in record.getMessage()]
     assert warned == ["MQTT clients are let in without a login setting=auth.mqtt_anonymous"]
+
+
+ADMINS = {"fastapi", "starlette", "uvicorn", "prometheus_client"}  # libraries of the admin door
+START = """
+import asyncio, sys
+from pathlib import Path
+from gateway.app import Gateway
+from gateway.settings import AdminSettings, AmqpSettings, GatewaySettings, MqttSettings, RocketmqSettings
+
+async def run():
+    gateway = Gateway(GatewaySettings(
+        data_dir=Path(sys.argv[1]),
+        mqtt=MqttSettings(listen="127.0.0.1:0"),
+        amqp=AmqpSettings(listen="off"),
+        rocketmq=RocketmqSettings(namesrv="off", broker="off"),
+        admin=AdminSettings(listen=sys.argv[2]),
+    ))
+    await gateway.start()
+    print(" ".join(sys.modules))
+    await gateway.stop()
+
+asyncio.run(run())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("listen", "is_loaded"), [("off", False), ("127.0.0.1:0", True)])
+def test_a_gateway_without_an_admin_door_does_without_its_libraries(tmp_path, listen, is_loaded):
+    ran = run_python("-c", START, str(tmp_path), listen, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert ran.returncode == 0, ran.stderr
+    loaded = {name.partition(".")[0] for name in ran.stdout.split()} & {
+        "fastapi",
+        "starlette",
+        "uvicorn",
+        "prometheus_client",
+    }
+    assert loaded == ({"fastapi", "starlette", "uvicorn", "prometheus_client"} if is_loaded else set())
 
 
 @pytest.mark.asyncio
