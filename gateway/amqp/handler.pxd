@@ -23,6 +23,7 @@ cdef class AmqpHandler(ConnectionHandler):
     cdef Confirms _confirms
     cdef Blocking _blocking
     cdef object _entrance
+    cdef object _questions
     cdef bint _has_ended
     cdef object _denials
     cdef object _again

@@ -13,6 +13,7 @@ from core.properties import encode_origin
 from gateway.amqp.answers import Answers
 from gateway.amqp.blocking import Blocking
 from gateway.amqp.channel import Channel
+from gateway.amqp.commit_end import CommitEnd
 from gateway.amqp.confirms import Confirms
 from gateway.amqp.connection import AmqpConnection
 from gateway.amqp.consuming import Reading
@@ -40,6 +41,7 @@ from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.services import AmqpServices
 from gateway.amqp.states import State
+from gateway.amqp.topic_questions import TopicQuestions
 from gateway.amqp.transaction import Transaction
 from gateway.auth.credentials import Identity
 from gateway.auth.denials import Denials
@@ -64,9 +66,12 @@ class AmqpHandler(ConnectionHandler):
         self._confirms = Confirms(self.answers, self.output, door.metrics)
         self._blocking = Blocking(door.held, self.output)
         self._entrance = Entrance(door, transport)
+        self._questions = TopicQuestions(transport)
         self._has_ended = False  # the peer sends no more, and its login is under way
         self._denials: Denials | None = None  # made when something is denied
-        self._again: MethodCame | None = None  # waits for a commit, or until what had the name before is gone
+        self._again: MethodCame | PublishRun | None = (
+            None  # waits for a commit, an answer, or until what had the name before is gone
+        )
         self._vhost: VirtualHost | None = None  # what it is connected to, after the login
         self.let_in("", NOBODY)
 
@@ -102,6 +107,8 @@ class AmqpHandler(ConnectionHandler):
     def on_data(self, data: bytes, now_ms: int) -> bool:
         """Do what the bytes say; answers go out in one write."""
         connection = self._begin(now_ms)
+        if self._questions.keeps(data):
+            return False
         if self._entrance.attempt is not None:  # this much is kept, and no more is read
             self._transport.pause_reading()
         connection.receive_data(data, now_ms)
@@ -128,8 +135,11 @@ class AmqpHandler(ConnectionHandler):
     def _act(self, connection: AmqpConnection, now_ms: int) -> bool:
         """Do what came, event by event; return whether something is left because others are to have their turn."""
         transport = self._transport
-        while not self._blocking.is_paused:
+        while not (self._blocking.is_paused or self._questions.is_waiting):
             event = self._next_event(connection)
+            if event is None and self._questions.kept:
+                connection.receive_data(self._questions.take_kept(), now_ms)
+                continue
             if event is None:
                 return False
             self._do(event, now_ms)
@@ -147,7 +157,7 @@ class AmqpHandler(ConnectionHandler):
 
     def on_eof(self, now_ms: int) -> None:
         """The peer sends no more: nothing more is delivered to it, and what came is answered."""
-        must_wait = self._entrance.attempt is not None or self._blocking.is_paused
+        must_wait = self._entrance.attempt is not None or self._blocking.is_paused or self._questions.is_waiting
         if must_wait and (self._again is not None or self._begin(now_ms).has_more()):
             self._has_ended = True  # what came is done after the login, or the pause
             return
@@ -248,7 +258,9 @@ class AmqpHandler(ConnectionHandler):
         try:
             self._do_event(event, now_ms)
         except AmqpError as error:
-            self._fail(error, event, now_ms)
+            self._again = self._questions.try_again(self._identity.topics, event)
+            if self._again is None:
+                self._fail(error, event, now_ms)
         except LmqError as error:
             self._fail(error_from_core(error), event, now_ms)
 
@@ -268,6 +280,9 @@ class AmqpHandler(ConnectionHandler):
 
     def _do_event(self, event: Event, now_ms: int) -> None:
         if isinstance(event, PublishRun):
+            if self._identity.topics and self._questions.must_wait(self._identity.topics, event, self._publisher):
+                self._again = event
+                return
             self._blocking.note_published(self._begin(now_ms), event.batch, now_ms)
             if event.channel.transaction is None:
                 self._publish(event, now_ms)
@@ -402,19 +417,4 @@ class AmqpHandler(ConnectionHandler):
                 self._again = MethodCame(channel, method)
                 return
         ticket, settled = transaction.finish()
-        then = partial(self._finish_commit, channel, settled, now_ms)
-        if ticket:
-            self.answers.when_safe(ticket, then)
-        else:
-            then(None)
-
-    def _finish_commit(self, channel: Channel, settled: dict[int, int], now_ms: int, error: LmqError | None) -> None:
-        channel.transaction.is_committing = False
-        if error is not None:
-            self.output.fail(error)
-        if not self.output.is_open(channel):
-            return
-        self.reading.settle_held(channel, settled, now_ms)
-        self.answers.give(channel, Tx.CommitOk())
-        self.answers.hand_in()
-        self.output.flush()
+        CommitEnd(self.reading, self.answers, self.output).wait(channel, ticket, settled, now_ms)

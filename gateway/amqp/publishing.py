@@ -92,6 +92,11 @@ class Publisher:
         """Let go of what is kept: the connection is gone."""
         self._targets.clear()
 
+    @property
+    def has_topic_space(self) -> bool:
+        """Whether `amq.topic` is MQTT's topics here."""
+        return self._vhost.exchanges.topic_space is not None
+
     def look_anew(self) -> None:
         """Find out anew where the user may publish to: a later login may have changed it."""
         self._may_version = -1

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple, Protocol
 
+from core.reserved import OWN_ROOTS
 from gateway.auth.judge import Verdict
 from gateway.auth.permissions import Permissions, Rights
+from gateway.auth.rule_trie import ANY_LEVELS, ONE_LEVEL
 from gateway.auth.rules import Subject
 
 PUBLISH, SUBSCRIBE, RECEIVE = "publish", "subscribe", "receive"  # amqtt's words
@@ -81,12 +84,22 @@ class TopicRights:
         self._who = TopicQuestion(user, client, host, "", b"")
         self._kept: set[Wanted] = set()  # granted: what subscriptions and the will live by
         self._last: dict[Wanted, bool] = {}  # what was asked last, for what waits for it
+        self._unknown: dict[Wanted, None] = {}  # what was a no for want of an answer, since `take_unknown`
 
     def may(self, action: str, topic: bytes) -> bool:
         """Return whether it is known that somebody may do that."""
         wanted = action, topic
         known = self._last.get(wanted)
-        return bool(self._find(wanted) if known is None else known)
+        if known is None:
+            known = self._find(wanted)
+        if known is None and len(self._unknown) < TOGETHER_MAX:
+            self._unknown[wanted] = None
+        return bool(known)
+
+    def take_unknown(self) -> Sequence[Wanted]:
+        """Return what was a no for want of an answer, since this was asked last."""
+        unknown, self._unknown = self._unknown, {}
+        return list(unknown)
 
     def _find(self, wanted: Wanted) -> bool | None:
         return True if wanted in self._kept else self.judge.find_topic(self._question(wanted))
@@ -94,17 +107,19 @@ class TopicRights:
     def _question(self, wanted: Wanted) -> TopicQuestion:
         return self._who._replace(action=wanted[0], topic=wanted[1])
 
-    def ask(self, wanted: Iterable[Wanted], *, keeps: bool = False) -> Asking | None:
+    def ask(self, wanted: Iterable[Wanted], *, keeps: bool = False, is_more: bool = False) -> Asking | None:
         """Ask what is not known yet; return what is to be waited for, None where all is known.
 
         Args:
             wanted: Questions.
             keeps: A yes counts for as long as the connection lasts.
+            is_more: It is for what was asked for before, too.
         """
         unknown = [one for one in dict.fromkeys(wanted) if self._look(one, keeps=keeps) is None]
         if not unknown:
             return None
         asking = Asking()
+        self._last = {**(self._last if is_more else {}), **dict.fromkeys(unknown, False)}
         asking.task = asyncio.get_running_loop().create_task(self._ask(unknown, asking, keeps=keeps))
         return asking
 
@@ -119,7 +134,6 @@ class TopicRights:
             self._kept.add(wanted)
 
     async def _ask(self, unknown: Sequence[Wanted], asking: Asking, *, keeps: bool) -> None:
-        self._last = dict.fromkeys(unknown, False)
         try:
             for start in range(0, len(unknown), TOGETHER_MAX):
                 some = unknown[start : start + TOGETHER_MAX]
@@ -153,7 +167,9 @@ class AskedPermissions(Permissions):
         return super().may_publish(topic) and self._topics.may(PUBLISH, topic)
 
     def may_publish_matching(self, topic_filter: bytes) -> bool:
-        """Return whether messages may be sent to all topics that match `topic_filter`."""
+        """Return whether messages may be sent to all topics that match `topic_filter`: it is asked about one alone."""
+        if has_wildcard(topic_filter):
+            return False
         return super().may_publish_matching(topic_filter) and self._topics.may(PUBLISH, topic_filter)
 
     def may_subscribe(self, topic_filter: bytes) -> bool:
@@ -161,32 +177,47 @@ class AskedPermissions(Permissions):
         return super().may_subscribe(topic_filter) and self._may_read(topic_filter)
 
     def may_bind_topic(self, topic_filter: bytes) -> bool:
-        """Return whether all that a binding key matches may be read."""
-        return super().may_bind_topic(topic_filter) and self._may_read(topic_filter)
+        """Return whether all that a binding key matches may be read: none that is no filter of MQTT."""
+        return super().may_bind_topic(topic_filter) and self._may_read_wide(topic_filter)
 
     def may_read_everything(self) -> bool:
         """Return whether all that is stored may be read: nobody says so of queues and topics together."""
         return False
 
     def _may_read(self, topic_filter: bytes) -> bool:
-        return self._topics.may(SUBSCRIBE, topic_filter) and self._topics.may(RECEIVE, topic_filter)
+        said = [self._topics.may(action, topic_filter) for action in (SUBSCRIBE, RECEIVE)]
+        return all(said)
+
+    def _may_read_wide(self, topic_filter: bytes) -> bool:
+        """Return the same of a binding key, whose first wildcard also matches our own topics."""
+        levels = topic_filter.split(b"/")
+        if ANY_LEVELS in levels[:-1]:
+            return False
+        further = [root + ANY_LEVELS for root in OWN_ROOTS] if levels[0] in {ANY_LEVELS, ONE_LEVEL} else []
+        said = [self._may_read(one) for one in (topic_filter, *further)]  # all: what is not known is asked together
+        return all(said)
 
     def explain(self, action: str, name: bytes, vhost: bytes = b"/") -> Verdict:
         """Say what decides a question, and how."""
         verdict = super().explain(action, name, vhost)
-        asked = {"publish": self._topics.may, "subscribe": self._may_asked, "bind topic": self._may_asked}.get(action)
-        if verdict.is_allowed and asked is not None and not asked(action, name):
+        asked: dict[str, Callable[[bytes], bool]] = {
+            "publish": partial(self._topics.may, PUBLISH),
+            "subscribe": self._may_read,
+            "bind topic": self._may_read_wide,
+        }
+        if verdict.is_allowed and action in asked and not asked[action](name):
             return Verdict(is_allowed=False, by=self._topics.judge.name)
         return verdict
-
-    def _may_asked(self, action: str, name: bytes) -> bool:
-        del action
-        return self._may_read(name)
 
     def find_decider(self, action: str, name: bytes, vhost: bytes = b"/") -> str:
         """Return which rule, or back end, decides a question, for the log."""
         by = self.explain(action, name, vhost).by
         return by if by == self._topics.judge.name else super().find_decider(action, name, vhost)
+
+
+def has_wildcard(topic_filter: bytes) -> bool:
+    """Return whether a filter matches more than one topic."""
+    return not {ANY_LEVELS, ONE_LEVEL}.isdisjoint(topic_filter.split(b"/"))
 
 
 def reading(topic_filters: Iterable[bytes]) -> Iterable[Wanted]:

@@ -98,3 +98,49 @@ async def test_a_connection_keeps_so_many_answers():
     topics._kept.update((PUBLISH, b"x%d" % number) for number in range(KEPT_MAX))
     await over(topics.ask([(PUBLISH, b"1")], keeps=True))
     assert len(topics._kept) == KEPT_MAX
+
+
+async def test_what_was_a_no_for_want_of_an_answer_is_told_once():
+    topics, may = make(Judge(b"a/#", b"$SYS/broker/#", b"$events/#", b"#"))
+    assert not may.may_bind_topic(b"a/#")
+    assert not may.may_publish(b"b")
+    assert topics.take_unknown() == [*reading([b"a/#"]), (PUBLISH, b"b")]
+    assert topics.take_unknown() == []
+    await over(topics.ask([*reading([b"a/#"]), (PUBLISH, b"b")]))
+    assert may.may_bind_topic(b"a/#")
+    assert not may.may_publish(b"b")
+    assert topics.take_unknown() == []
+
+
+async def test_binding_key_whose_first_level_is_any_is_for_our_own_topics_too():
+    judge = Judge(b"#", b"$SYS/broker/#")
+    topics, may = make(judge)
+    assert not may.may_bind_topic(b"#")
+    wanted = topics.take_unknown()
+    assert wanted == list(reading([b"#", b"$SYS/broker/#", b"$events/#"]))
+    await over(topics.ask(wanted))
+    assert not may.may_bind_topic(b"#")
+    judge.allowed = (*judge.allowed, b"$events/#")
+    await over(topics.ask(wanted))
+    assert may.may_bind_topic(b"#")
+    assert may.may_subscribe(b"#")
+
+
+async def test_what_is_no_filter_of_mqtt_or_no_topic_is_refused_unasked():
+    topics, may = make(Judge(b"a/#/b", b"a/+"))
+    assert not may.may_bind_topic(b"a/#/b")
+    assert not may.may_publish_matching(b"a/+")
+    assert topics.take_unknown() == []
+    assert not may.may_publish_matching(b"a")
+    assert topics.take_unknown() == [(PUBLISH, b"a")]
+    assert may.explain("bind topic", b"a/#/b").by == Judge.name
+
+
+async def test_answers_to_what_was_asked_before_count_with_those_that_follow():
+    topics, may = make(Judge(b"a", b"b"))
+    await over(topics.ask([(PUBLISH, b"a")]))
+    await over(topics.ask([(PUBLISH, b"b")], is_more=True))
+    assert may.may_publish(b"a")
+    assert may.may_publish(b"b")
+    await over(topics.ask([(PUBLISH, b"b")]))
+    assert not may.may_publish(b"a")

@@ -7,32 +7,11 @@ import asyncio
 import pytest
 import pytest_asyncio
 
-from gateway.auth.backends.question import BackendError, Reply, Verdict
 from tests.support import mqtt
-from tests.support.backends import ScriptedBackend
+from tests.support.backends import JudgeBackend
 from tests.support.mqtt_door import World
 
 pytestmark = pytest.mark.asyncio
-
-
-class JudgeBackend(ScriptedBackend):
-    """Lets everybody in, and to topics below `open/`; `gate` holds its answers about topics back."""
-
-    judges_topics = True
-
-    def __init__(self):
-        super().__init__(lambda question: Reply(Verdict.YES), cache_s=60, cache_refused_s=60)
-        self.topics = []
-        self.gate = asyncio.Event()
-        self.gate.set()
-        self.fails = False
-
-    async def ask_topic(self, question):
-        self.topics.append((question.user, question.action, question.topic))
-        await self.gate.wait()
-        if self.fails or self.is_closed:
-            raise BackendError("away")
-        return question.topic.startswith(b"open/")
 
 
 class Site:
