@@ -199,7 +199,7 @@ class KeyIndexes:
         first_base = parts[0].base if parts else self._index.head_base
         if first_base != self._first_base:
             self._first_base = first_base
-            for base in [base for base in self._made if base < self._first_base]:
+            for base in [base for base in list(self._made) if base < first_base]:  # the owner may forget one
                 self._forget(base)
 
     def _next_steps(self) -> Iterator[None] | None:
