@@ -145,3 +145,13 @@ def test_many_topics_are_given_in_pages():
     assert len([next(walk) for _ in range(10)]) == 10
     assert sum(1 for _ in walk) == 99_990
     assert [topic for topic, _ in retained.match(b"site/777/#")] == [b"site/777/state"]
+
+
+@pytest.mark.parametrize("distance", [1, 416, 4_096])
+def test_parts_of_what_was_published_in_order_do_not_grow_all_at_once(distance):
+    retained = RetainedMessages(MemoryTable(), version_of)
+    for i in range(50_000):
+        retained.set(b"t/%d" % i, (160 * 1024 * 1024 + i * distance).to_bytes(8, "big"))
+    sizes = sorted(map(len, retained._topics._parts))
+    assert sizes[-1] - sizes[0] > 40  # as by chance: 195 each, give or take 14
+    assert sizes[0] > 100
