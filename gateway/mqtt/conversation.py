@@ -181,8 +181,18 @@ class Conversation(Leaving):
         self._settle(acks, count, error)
 
     def _complete(self, columns: RunColumns, answer: bytes) -> None:
-        """Send PUBCOMPs, none before the PUBREC of its message."""
+        """Send PUBCOMPs, none before the PUBREC of its message.
+
+        A durable session's client waits until its packet identifiers are free on the disk too: it may use them again
+        then, and a gateway that still had them for taken would take the next message for the one before.
+        """
+        session = self.session
+        assert session is not None
         due = self._recs_due
+        if session.is_persistent:
+            self._pending += columns.ack_count
+            self._door.broker.when_durable(partial(self._settle, answer, columns.ack_count))
+            return
         if due:
             for i in range(columns.ack_count):
                 if columns.packet_ids[i] in due:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from collections import Counter
 
 import pytest
@@ -12,6 +13,7 @@ from gateway.mqtt.session import Session
 from tests.support import mqtt
 from tests.support.mqtt import connack, puback, pubcomp, publish, pubrec, pubrel
 from tests.support.mqtt_door import World
+from tests.support.simulated_disk import LETTER, SimulatedDisk
 from tests.support.stores import FullJournal, MemoryJournal
 
 
@@ -61,6 +63,36 @@ def test_what_was_taken_is_known_as_long_as_the_session(world, is_clean):
     again = world.client(b"p", clean=is_clean).send(publish(b"t", b"x", qos=2, packet_id=7, dup=True))
     assert again.take() == [pubrec(7)]
     assert subscriber.bodies() == [b"x"] * (2 if is_clean else 1)
+
+
+def test_packet_identifier_that_its_client_may_use_again_is_free_after_a_power_cut(tmp_path):
+    (tmp_path / "before").mkdir()
+    disk = SimulatedDisk(tmp_path / "before")
+    with disk.watching():
+        world = World(disk.root / "data")
+        world.client(b"keeper", (b"t", 1), clean=False).vanish()
+        publisher = world.client(b"p", clean=False).send(publish(b"t", b"one", qos=2, packet_id=7))
+        assert publisher.take() == [pubrec(7)]
+        world.flushes_by_itself = False
+        assert publisher.send(pubrel(7)).take() == []  # not before it is on the disk that 7 is free
+        world.flushes_by_itself = True
+        world.turn()
+        assert publisher.take() == [pubcomp(7)]
+        disk.cut(random.Random(0), LETTER, tmp_path / "after")
+        world.close()
+    world = World(tmp_path / "after" / "data")
+    publisher = world.client(b"p", clean=False).send(publish(b"t", b"two", qos=2, packet_id=7))
+    assert publisher.take() == [pubrec(7)]
+    assert world.connect(b"keeper", clean=False).bodies() == [b"one", b"two"]
+    world.close()
+
+
+def test_pubcomp_comes_before_the_end_of_a_client_that_says_farewell_with_its_pubrel(world):
+    publisher = world.client(b"p", clean=False).send(publish(b"t", b"x", qos=2, packet_id=7))
+    assert publisher.take() == [pubrec(7)]
+    publisher.send(pubrel(7), mqtt.DISCONNECT)
+    assert publisher.take() == [pubcomp(7)]
+    assert publisher.is_closed
 
 
 def test_what_was_taken_is_known_after_a_kill(world):
