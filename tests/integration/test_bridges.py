@@ -44,9 +44,9 @@ class Mosquitto:
             self.port = sock.getsockname()[1]
         self.process = None
 
-    def start(self):
+    def start(self, *more):
         path = self.folder / "mosquitto.conf"
-        path.write_text(f"listener {self.port} 127.0.0.1\nallow_anonymous true\n")
+        path.write_text("\n".join([f"listener {self.port} 127.0.0.1", "allow_anonymous true", *more, ""]))
         self.process = subprocess.Popen([MOSQUITTO, "-c", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until = time.monotonic() + WAIT_S
         while time.monotonic() < until:
@@ -188,3 +188,55 @@ def test_what_goes_out_waits_while_mosquitto_is_killed(tmp_path, mosquitto):
         with mosquitto.client(b"there", clean=True) as there:
             subscribe(there, b"site1/#")
             assert take(there, COUNT) == numbered(b"site1/up")
+
+
+@pytest.mark.parametrize("version", ["mqttv311", "mqttv50"])
+def test_bridge_of_mosquitto_to_the_gateway_carries_both_ways_and_nothing_comes_back(tmp_path, mosquitto, version):
+    with GatewayProcess(tmp_path / "data") as gateway:
+        host, port = gateway.address("mqtt")
+        lines = [
+            "connection gateway",
+            f"address {host}:{port}",
+            f"bridge_protocol_version {version}",
+            "restart_timeout 1",
+            "remote_clientid theirs",
+            "notification_topic bridge",
+            "topic shared/# both 1",
+        ]
+        with MqttClient(gateway.address("mqtt"), b"here", clean=True) as here:
+            subscribe(here, b"bridge")
+            mosquitto.start(*lines)
+            assert take(here, 1) == {b"bridge": b"1"}
+            with (
+                mosquitto.client(b"there", clean=True) as there,
+                mosquitto.client(b"from there", clean=True) as from_there,
+                MqttClient(gateway.address("mqtt"), b"from here", clean=True) as from_here,
+            ):
+                subscribe(there, b"shared/#")
+                subscribe(here, b"shared/#")
+                wait_until_it_carries(from_here, there)
+                publish(from_here, b"shared/here", BODIES)
+                publish(from_there, b"shared/there", BODIES)
+                both = numbered(b"shared/here") | numbered(b"shared/there")
+                assert take(there, 2 * COUNT) == both
+                assert (there.read(wait_s=0.2), came_again(here, both)) == ([], {})
+
+
+def wait_until_it_carries(from_here, there):
+    """Publish until Mosquitto's bridge has subscribed."""
+    deadline = time.monotonic() + WAIT_S
+    while not there.read(wait_s=0.1):
+        assert time.monotonic() < deadline
+        from_here.send(mqtt.publish(b"shared/ready", b""))
+
+
+def came_again(client, expected):
+    """Return how often messages came that did not come once."""
+    counts = dict.fromkeys(expected, 0)
+    while packets := client.read(wait_s=0.5):
+        for one in [mqtt.parse_publish(packet) for packet in packets if packet[0] >> 4 == 3]:
+            if one.topic in counts:
+                counts[one.topic] += 1
+            if one.qos:
+                client.send(mqtt.puback(one.packet_id))
+    return {topic: count for topic, count in counts.items() if count != 1}

@@ -37,10 +37,18 @@ def paho_go():
     return [folder / "client"]
 
 
-def hivemq_java():
+def java_program(source):
     lib = "dependency:copy-dependencies"
     folder = build("mvn", "java", "mvn", "-q", "-B", lib, "-DoutputDirectory=lib")
-    return ["java", "-cp", f"{folder / 'lib'}/*", folder / "HiveMqClient.java"]
+    return ["java", "-cp", f"{folder / 'lib'}/*", folder / source]
+
+
+def hivemq_java():
+    return java_program("HiveMqClient.java")
+
+
+def paho_java():
+    return java_program("PahoClient.java")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +59,7 @@ def gateway(tmp_path_factory):
 
 
 @pytest.mark.parametrize("version", ["4", "5"])
-@pytest.mark.parametrize("make", [mqttjs, paho_go, hivemq_java], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [mqttjs, paho_go, hivemq_java, paho_java], ids=lambda make: make.__name__)
 def test_client_loses_nothing_and_has_nothing_twice_at_qos_2(gateway, make, version):
     command = make()
     with CuttingProxy(gateway.address("mqtt")) as proxy:
