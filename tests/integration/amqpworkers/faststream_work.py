@@ -51,6 +51,7 @@ async def result(number: int) -> int:
 async def send(kind):
     await broker.connect()
     await broker.declare_queue(PAUSE)
+    await broker.declare_queue(RabbitQueue(kind, durable=True))
     for number in numbers():
         if kind == "delayed":
             said = [number, time.time() + DELAY_S]
