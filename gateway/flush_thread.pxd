@@ -12,6 +12,7 @@ cdef class FlushThread:
     cdef bint _is_stopping
     cdef long long _gathers_until_ns
     cdef long long _took_ns
+    cdef object _next_look
     cdef readonly object _work
     cdef object _flush
     cdef object _error

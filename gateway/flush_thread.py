@@ -35,8 +35,8 @@ ROOM_WAIT_S = 0.2  # between two tries of what the disk has no room for
 TELL_NS = 1_000_000  # of one turn of the loop, for those that waited for a sync
 COMPANY_PERCENT = 12  # of the time that the last sync took: so long the next one waits for others at most
 COMPANY_NS_MAX = 25_000_000  # an eighth of a slow disk's; the last sync may have waited an hour for room
-LOOKS_EACH_TURN_NS = 2_000_000  # where less is left of that; the loop's timers know milliseconds only
-LOOKS_AFTER_S = 0.001
+LOOKS_EACH_TURN_NS = 500_000  # where less is left of that: the loop's timers know milliseconds only
+TIMER_S_MIN = 0.001
 TOLD_AT_ONCE = 16  # of them, some 0.2 ms: each is mostly a write to a socket
 
 
@@ -117,6 +117,7 @@ class FlushThread:
         self._is_stopping = False
         self._gathers_until_ns = 0  # the sync that was asked for waits for others
         self._took_ns = 0  # the last one
+        self._next_look: asyncio.Handle | None = None  # whether the others are there
         self._work = array("q", bytes(8 * WORK_SLOTS))
         self._flush: Flush | None = None
         self._error: LmqError | None = None
@@ -185,13 +186,16 @@ class FlushThread:
     def _look_again(self) -> None:
         left_ns = self._gathers_until_ns - time.monotonic_ns()
         if left_ns > LOOKS_EACH_TURN_NS:
-            self._loop.call_later(LOOKS_AFTER_S, self._gather)
+            self._next_look = self._loop.call_later(max(left_ns / 1e9, TIMER_S_MIN), self._gather)
         elif self._gathers_until_ns:
-            self._loop.call_soon(self._gather)
+            self._next_look = self._loop.call_soon(self._gather)
 
     def _begin(self) -> None:
         self._is_asked = False
         self._gathers_until_ns = 0
+        if self._next_look is not None:
+            self._next_look.cancel()
+            self._next_look = None
         self._is_running = True
         self._flush = flush = self._store.begin_flush(is_all=self._rounds.begin_flush(), fds_max=FILES_MAX)
         files = flush.fds

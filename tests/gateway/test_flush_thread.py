@@ -157,8 +157,11 @@ async def test_a_sync_that_wants_company_begins_when_it_has_come(tmp_path, monke
     thread.request()
     await rounds.until_ended()
     rounds.company, rounds.looks = 3, 0
+    for _ in range(3):
+        thread.request()
+        await asyncio.sleep(0)
+        assert rounds.calls == ["begin", "end"]
     thread.request()
-    assert rounds.calls == ["begin", "end"]
     await rounds.until_ended(2)
     assert rounds.looks == 4
     assert await thread.stop(5)
