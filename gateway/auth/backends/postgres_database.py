@@ -5,13 +5,18 @@ The library is that of the extra `postgresql`: import this module where such a d
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Mapping, Sequence
 
 import psycopg
 
 from gateway.auth.backends.question import BackendError
+from gateway.auth.backends.row_bounds import FIELD_BYTES_MAX, read_rows
 from gateway.settings import SettingsError
+
+_READS = re.compile(r"\s*(select|with|values|table)\b", re.IGNORECASE)
+_WRITES = re.compile(r"\b(insert|update|delete|merge|into)\b", re.IGNORECASE)
 
 
 class PostgresDatabase:
@@ -82,10 +87,10 @@ class PostgresDatabase:
         if connection is None:
             connection = self._own.connection = psycopg.connect(self._dsn, autocommit=True)
         with connection.cursor() as cursor:
-            cursor.execute(query.encode(), dict(values))
+            cursor.execute(bounded(query, rows_max).encode(), dict(values))
             if cursor.description is None:
                 raise BackendError("the query gives no rows")
-            return [column.name for column in cursor.description], cursor.fetchmany(rows_max)
+            return [column.name for column in cursor.description], read_rows(cursor.fetchone, rows_max)
 
     def _connection(self) -> psycopg.Connection[tuple[object, ...]] | None:
         return getattr(self._own, "connection", None)
@@ -95,6 +100,20 @@ class PostgresDatabase:
         known = self._own.__dict__.pop("connection", None)
         if known is not None:
             known.close()
+
+
+def bounded(query: str, rows_max: int) -> str:
+    """Return a query whose rows the server counts and measures: all that it sends is in memory before it is looked at.
+
+    One that is too long is an error, which is not known before the row is. What may change data is left as it is.
+    """
+    if _READS.match(query) is None or _WRITES.search(query) is not None:
+        return query
+    size = "octet_length(lmq_row::text)"
+    too_long = f"(({size})::text || ' bytes are more than a row may have')::integer = 0"
+    where = f"WHERE CASE WHEN {size} > {FIELD_BYTES_MAX} THEN {too_long} ELSE true END LIMIT {rows_max}"
+    inner = query.strip().rstrip(";")  # it may end with a comment
+    return "\n".join(("SELECT lmq_row.* FROM (", inner, ") AS lmq_row", where))
 
 
 def _first_line(error: psycopg.Error) -> str:

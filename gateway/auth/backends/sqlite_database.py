@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from gateway.auth.backends.question import BackendError
+from gateway.auth.backends.row_bounds import FIELD_BYTES_MAX, read_rows
 from gateway.settings import SettingsError
 
 STEPS = 10_000  # of SQLite's machine between two looks at the time
@@ -57,7 +58,7 @@ class SqliteDatabase:
             connection = self._connect()
             connection.set_progress_handler(lambda: time.monotonic() > until_s, STEPS)
             with contextlib.closing(connection.execute(query, dict(values))) as cursor:
-                return [column[0] for column in cursor.description or ()], cursor.fetchmany(rows_max)
+                return [column[0] for column in cursor.description or ()], read_rows(cursor.fetchone, rows_max)
         except sqlite3.Error as error:
             self.leave()
             raise BackendError(str(error)) from error
@@ -66,6 +67,7 @@ class SqliteDatabase:
         known: sqlite3.Connection | None = getattr(self._own, "connection", None)
         if known is None:
             known = sqlite3.connect(self._address, uri=True, timeout=self._timeout_s, isolation_level=None)
+            known.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, FIELD_BYTES_MAX)  # a longer one is an error, and never read
             self._own.connection = known
         return known
 

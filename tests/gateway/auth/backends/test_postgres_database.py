@@ -12,7 +12,7 @@ from tests.support.logins import quick_hash
 from tests.support.postgres import PostgresServer, find_tool
 
 psycopg = pytest.importorskip("psycopg")
-from gateway.auth.backends.postgres_database import PostgresDatabase  # noqa: E402  # it needs the library
+from gateway.auth.backends.postgres_database import PostgresDatabase, bounded  # noqa: E402  # it needs the library
 
 pytestmark = pytest.mark.slow
 with_server = pytest.mark.skipif(find_tool("initdb") is None, reason="PostgreSQL is not installed here")
@@ -102,3 +102,40 @@ def test_text_that_is_no_dsn_is_a_wrong_setting():
 def test_server_that_is_not_there_is_told():
     with pytest.raises(BackendError):
         PostgresDatabase(f"postgresql://x@/x?host=/tmp/none-{os.getpid()}", 100).fetch("SELECT 1", {}, 1)
+
+
+HUGE = "repeat('x', 1000000)"
+
+
+@with_server
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT {HUGE} AS hash",
+        f"SELECT 'hash' AS hash, {HUGE} AS groups -- of one",
+        f"WITH one AS (SELECT {HUGE} AS hash) SELECT hash FROM one;",
+        f"VALUES ({HUGE})",
+    ],
+)
+def test_row_that_is_huge_is_refused_where_it_is_and_never_sent(database, query):
+    with pytest.raises(BackendError, match="bytes are more than a row may have"):
+        database.fetch(query, {}, 5)
+    assert database.fetch("SELECT 1 AS one", {}, 5) == (["one"], [(1,)])
+
+
+@with_server
+def test_rows_without_end_are_cut_by_the_server_and_long_ones_are_none(database):
+    assert len(database.fetch("SELECT generate_series(1, 10000000000)", {}, 5)[1]) == 5
+    with pytest.raises(BackendError, match=r"the query gives more than \d+ bytes"):
+        database.fetch("SELECT repeat('x', 60000) FROM generate_series(1, 100)", {}, 100)
+
+
+@with_server
+def test_query_that_writes_is_asked_as_it_is(server, database):
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+        connection.execute("CREATE TABLE seen (name text, hash text)")
+        connection.execute("INSERT INTO seen VALUES ('ann', 'h')")
+    query = "UPDATE seen SET name = 'bob' WHERE name = %(username)s RETURNING hash"
+    assert database.fetch(query, {"username": "ann"}, 5) == (["hash"], [("h",)])
+    assert bounded(query, 5) == query
+    assert bounded("WITH one AS (DELETE FROM seen RETURNING hash) SELECT hash FROM one", 5).startswith("WITH one")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+import tracemalloc
 
 import pytest
 
@@ -61,3 +62,26 @@ def test_file_that_is_missing_or_no_database_is_told(path):
     path.write_bytes(b"rubbish" * 1_000)
     with pytest.raises(BackendError, match="not a database"):
         SqliteDatabase(path, 100).fetch(QUERY, {"name": "ann"}, 1)
+
+
+@pytest.mark.parametrize("text", ["hex(zeroblob(400000000))", "zeroblob(100000)"])
+def test_text_that_is_huge_is_refused_and_never_read(path, text):
+    database = SqliteDatabase(path, 5_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(BackendError, match="too big"):
+            database.fetch(f"SELECT {text}", {}, 5)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+    assert database.fetch(QUERY, {"name": "ann"}, 1)[1] == [("one",)]
+    database.leave()
+
+
+def test_rows_that_are_too_long_together_are_none_and_only_so_many_are_read(path):
+    database = SqliteDatabase(path, 5_000)
+    rows = "WITH RECURSIVE n(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM n) SELECT hex(zeroblob({size})) FROM n"
+    with pytest.raises(BackendError, match="the query gives more than"):
+        database.fetch(rows.format(size=20_000), {}, 257)
+    assert len(database.fetch(rows.format(size=10), {}, 257)[1]) == 257
+    database.leave()
