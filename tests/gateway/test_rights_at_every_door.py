@@ -291,6 +291,7 @@ ROCKETMQ_SENDS = {
     "to the topic of the topic space": {"topic": "LMQ_PARENT", "properties": "LMQ_TOPIC\x01secret/x\x02"},
     "to the filter's light queue": {"topic": mqtt_queue_name(b"secret/#").decode()},
     "to a filter that is met by it": {"topic": mqtt_queue_name(b"#").decode()},
+    "to a long filter's light queue": {"topic": mqtt_queue_name(b"secret/" + b"x" * 200).decode()},
     "to the AMQP queue": {"topic": amqp_queue_name(b"/", b"hidden").decode()},
     "to the topic": {"topic": "HIDDEN"},
     "by dispatch": {"properties": f"INNER_MULTI_DISPATCH\x01{mqtt_queue_name(b'secret/#').decode()}\x02"},

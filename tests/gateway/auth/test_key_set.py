@@ -159,6 +159,27 @@ async def test_names_of_keys_that_nobody_has_do_not_make_it_ask_all_the_time():
         await stop(site.set)
 
 
+async def test_server_that_gives_no_answer_is_not_waited_for_longer(monkeypatch):
+    monkeypatch.setattr(key_set, "TIMEOUT_S", 0.01)
+    async with HttpServer(lambda asked: asyncio.sleep(60)) as server:
+        site = Site(server)
+        async with asyncio.timeout(10):
+            assert await site.set._ask() == 1
+        await stop(site.set)
+
+
+async def test_only_so_many_wait_for_it(monkeypatch):
+    monkeypatch.setattr(key_set, "WAITING_MAX", 2)
+    async with HttpServer(lambda asked: asyncio.sleep(60)) as server:
+        site = Site(server)
+        site.set.start()
+        told = []
+        assert [site.set.ask(lambda: told.append(1)) for _ in range(3)] == [True, True, False]
+        site.set.stop()
+        assert told == [1, 1]
+        await stop(site.set)
+
+
 async def test_those_that_wait_are_told_when_it_stops():
     async with HttpServer(lambda asked: asyncio.sleep(60)) as server:
         site = Site(server)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
+import time
 
 import pytest
 
@@ -13,7 +15,12 @@ from gateway.settings import SettingsError
 from tests.support.slapd import ADMIN, BASE, PEOPLE, SLAPD, Slapd
 
 pytest.importorskip("ldap3")
-from gateway.auth.backends.ldap_backend import ANSWERS_BYTES_MAX, LdapBackend, find_name  # it needs the library
+from gateway.auth.backends.ldap_backend import (
+    ANSWERS_BYTES_MAX,
+    LdapBackend,
+    _BoundedSocket,
+    find_name,
+)  # it needs the library
 
 pytestmark = [
     pytest.mark.asyncio,
@@ -235,3 +242,18 @@ async def test_password_comes_from_the_environment():
     with pytest.raises(SettingsError, match="PW"):
         LdapBackend(said, {})
     LdapBackend(said, {"PW": "x"})
+
+
+async def test_answers_are_read_up_to_so_many_bytes_and_until_a_moment():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        bounded = _BoundedSocket(ours, time.monotonic() + 60)
+        left = ANSWERS_BYTES_MAX
+        theirs.setblocking(False)
+        with pytest.raises(OSError, match="its answers are too long"):
+            while True:
+                left -= theirs.send(bytes(1 << 14))
+                bounded.recv(1 << 14)
+        assert -(1 << 15) < left <= 0
+        with pytest.raises(TimeoutError):
+            _BoundedSocket(ours, time.monotonic() - 1).recv(1)

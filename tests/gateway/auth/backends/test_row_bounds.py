@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gateway.auth.backends.question import BackendError
-from gateway.auth.backends.row_bounds import ANSWER_BYTES_MAX, VALUE_BYTES, read_rows
+from gateway.auth.backends.row_bounds import ANSWER_BYTES_MAX, read_rows
 
 values = st.none() | st.integers() | st.text(max_size=50) | st.binary(max_size=50) | st.lists(st.text(), max_size=5)
 

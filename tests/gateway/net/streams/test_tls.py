@@ -9,6 +9,7 @@ import warnings
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from gateway.net.streams import tls
 from gateway.net.streams.layer import Peer, StreamError
 from gateway.net.streams.tls import RECORDS_AT_A_TIME, TlsLayer, TlsTerms
 from gateway.net.streams.tls_context import make_context
@@ -40,6 +41,18 @@ def test_bytes_go_both_ways_after_a_handshake_however_it_is_cut(version, size):
     client.incoming.write(layer.send(memoryview(bytearray(b"and you"))))
     assert client.read() == b"and you"
     assert layer.send(b"") == b""
+
+
+def test_hello_without_end_is_given_up(monkeypatch):
+    monkeypatch.setattr(tls, "CLIENT_HELLO_BYTES_MAX", 20_000)
+    layer = TlsLayer(make_context(make_files()))
+    part = 10_000
+    said = b"\x01" + (60_000).to_bytes(3) + bytes(59_000)  # of one message, in records of one part each
+    records = [b"\x16\x03\x01" + part.to_bytes(2) + said[at : at + part] for at in range(0, 40_000, part)]
+    assert layer.receive_data(records[0]) == b""
+    with pytest.raises(StreamError, match="the handshake has no end"):
+        for record in records[1:]:
+            layer.receive_data(record)
 
 
 def test_one_read_of_many_records_gives_one_piece():
