@@ -6,7 +6,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-Limit = Annotated[int, Field(ge=0)]
+LIMIT_MAX = (1 << 53) - 1  # what all readers of JSON know; what is reckoned of it has room in 64 bits
+Limit = Annotated[int, Field(ge=0, le=LIMIT_MAX)]
 
 
 class UserLimitsSettings(BaseModel, frozen=True, extra="forbid"):

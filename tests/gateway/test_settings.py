@@ -94,6 +94,10 @@ def test_users_come_from_the_file(config):
             "wrong setting auth.amqp_guest in {path}: must be true or false, and not 'no way'",
         ),
         ("[amqp]\nheartbeat_s = 1.5", "wrong setting amqp.heartbeat_s in {path}: must be a whole number, and not 1.5"),
+        (
+            "[auth.user_limits]\nbytes_rate = 9007199254740992",
+            "wrong setting auth.user_limits.bytes_rate in {path}: must be at most 9007199254740991, and not ",
+        ),
         ("[mqtt]\nport = 1883", "unknown setting mqtt.port in {path}; did you mean mqtt.listen?"),
         ("[stor]\nqueues_max = 1", "unknown setting stor in {path}; did you mean store?"),
         (

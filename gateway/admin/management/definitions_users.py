@@ -18,6 +18,7 @@ from gateway.auth.user_rows import PLACES, KeyRow, NameRow
 from gateway.auth.users import PasswordHashError, parse_hash, read_rabbitmq_hash, write_rabbitmq_hash
 from gateway.plain_errors import tell_wrong
 from gateway.regex import compile_regex
+from gateway.user_limit_settings import LIMIT_MAX
 
 USER_SECTIONS = ("users", "permissions", "topic_permissions")
 OURS = "rabbitmq-"  # what hashes that RabbitMQ reads begin with
@@ -148,6 +149,8 @@ class UserPlan:
         for name, value in said.limits.items():
             if name not in LIMIT_NAMES or not isinstance(value, int):
                 self.left_out.append(f"limit '{name}' of {what}: there is none of that name here")
+            elif value > LIMIT_MAX:
+                self.left_out.append(f"limit '{name}' of {what}: more than {LIMIT_MAX}")
             elif before.get(name) != value:
                 self._work.append(partial(self._quotas.set, said.name, name, value))
 

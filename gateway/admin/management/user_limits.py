@@ -13,6 +13,7 @@ from gateway.admin.paths import PathName
 from gateway.admin.view import AdminView, View
 from gateway.auth.credentials import GUEST
 from gateway.auth.user_quotas import NAMES, NO_LIMIT
+from gateway.user_limit_settings import LIMIT_MAX
 
 USER_LIMITS = APIRouter()
 
@@ -61,6 +62,8 @@ async def _set(view: AdminView, user: str, name: str, value: int) -> None:
         raise bad_request(f"no limit '{name}': there are {', '.join(NAMES)}")
     if value == 0 and name.endswith("-rate"):
         raise bad_request(f"{name} is at least 1, or below 0 for any number")
+    if value > LIMIT_MAX:
+        raise bad_request(f"{name} is at most {LIMIT_MAX}, or below 0 for any number")
     view.authenticator.quotas.set(user, name, value)
     await keep(view.broker)
 

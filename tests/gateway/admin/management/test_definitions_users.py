@@ -128,7 +128,12 @@ def test_limits_come_in_and_go_out_with_their_user_and_others_are_left_out():
     stored, quotas = StoredUsers(), UserQuotas(AuthSettings(), int)
     limits = {"max-connections": 5, "max-channels": 0}
     for _ in range(2):
-        plan = run(stored, {"users": [{**BOB, "tags": [], "limits": {**limits, "odd": 1}}]}, quotas)
-        assert plan.left_out == ["limit 'odd' of user 'bob': there is none of that name here"]
+        plan = run(
+            stored, {"users": [{**BOB, "tags": [], "limits": {**limits, "odd": 1, "bytes-rate": 10**400}}]}, quotas
+        )
+        assert plan.left_out == [
+            "limit 'odd' of user 'bob': there is none of that name here",
+            "limit 'bytes-rate' of user 'bob': more than 9007199254740991",
+        ]
     assert quotas.find("bob")[:2] == (5, 0)
     assert told(stored, quotas)["users"][0]["limits"] == limits

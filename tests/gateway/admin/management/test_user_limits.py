@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.auth.user_quotas import NAMES
 from tests.support.admin import managed_gateway
 
 pytestmark = pytest.mark.asyncio
@@ -25,7 +26,9 @@ async def test_limits_are_set_told_taken_back_and_go_with_their_user(tmp_path):
         fields = [(event.kind, event.fields["name"], event.fields.get("limit")) for event in told]
         assert fields[1] == ("user.limits.set", "ann", "max-connections")
         assert fields[3] == ("user.limits.cleared", "ann", "max-channels")
-        for path, value, code in (("ann/odd", 1, 400), ("ann/messages-rate", 0, 400), ("eve/max-channels", 1, 404)):
+        wrong = (("ann/odd", 1, 400), ("ann/messages-rate", 0, 400), ("eve/max-channels", 1, 404))
+        too_large = [(f"ann/{name}", value, 400) for name in NAMES for value in (1 << 53, 1 << 63, 10**400)]
+        for path, value, code in (*wrong, *too_large):
             assert (await client.put(f"{LIMITS}/{path}", json={"value": value})).status_code == code
         assert (await client.put(f"{LIMITS}/ann/max-channels", json={"value": "7"})).status_code == 400
     async with managed_gateway(tmp_path / "data") as (gateway, client):
