@@ -11,7 +11,7 @@ PURE := build/pure
 COPY_SOURCES = git ls-files -co --exclude-standard | while read -r file; do [ -f "$$file" ] && echo "$$file"; done \
 		| tar -cf - -T - | tar -xf - -C
 
-.PHONY: help run test test-pure check torture fuzz conformance clients clients-amqp clients-rocketmq demo bench bench-peers bench-scale wheels test-wheel clean lock setup setup-test setup-check browser schemathesis
+.PHONY: help run test test-pure check torture fuzz conformance clients clients-amqp clients-rocketmq demo bench bench-peers bench-scale bench-watched wheels test-wheel clean lock setup setup-test setup-check browser schemathesis
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ demo: setup-test ## 200 devices, AMQP and SDK consumers for 30 s, counted end to
 
 bench: setup-test ## the gateway beside each peer that is found: tables, JSON and a plot in bench/out (SCENARIO= PEERS= SECS= ROUNDS= BYTES=)
 	@$(PY) -m tests.benchmarks.scenarios.bench --scenario '$(SCENARIO)' --peers '$(PEERS)' --secs '$(SECS)' --rounds '$(ROUNDS)' --bytes '$(BYTES)'
+
+bench-watched: setup-test ## what two loads lose beside 100,000 queues and 10,000 connections, and while a console asks about them (QUEUES= CONNECTIONS= SECS= ROUNDS=)
+	@$(PY) -m tests.benchmarks.scenarios.watched --queues '$(QUEUES)' --connections '$(CONNECTIONS)' --secs '$(SECS)' --rounds '$(ROUNDS)'
 
 bench-peers: setup-test ## get the peers to measure beside, each by its own tool, into build/peers
 	@$(PY) -m tests.benchmarks.scenarios.fetch_peers
