@@ -33,6 +33,7 @@ def _check_network(text: str) -> str:
 
 NamePattern = Annotated[str, Field(max_length=PATTERN_CHARS_MAX), AfterValidator(_check_name)]
 Network = Annotated[str, AfterValidator(_check_network)]
+Kind = Literal["topic", "group", "cluster"]
 Action = Literal["publish", "subscribe", "read", "write", "configure", "all"]
 
 
@@ -48,6 +49,7 @@ class RuleSettings(BaseModel, frozen=True, extra="forbid"):
     doors: tuple[Literal["mqtt", "amqp", "rocketmq"], ...] = ()
     vhosts: tuple[NamePattern, ...] = ()  # of queues and exchanges
     topics: tuple[Filter, ...] = ()  # MQTT filters, with %c and %u
+    kinds: tuple[Kind, ...] = ()  # of what RocketMQ clients name; none: of all that has a name, at each door
     names: tuple[NamePattern, ...] = ()  # of queues, exchanges, RocketMQ topics and groups, with %c and %u
 
     @model_validator(mode="after")
@@ -55,7 +57,9 @@ class RuleSettings(BaseModel, frozen=True, extra="forbid"):
         said = set(self.actions)
         if self.topics and not said & {ALL, *TOPIC_ACTIONS}:
             raise ValueError("topics are published and subscribed to: no action of the rule is for them")
-        if self.names and not said & {ALL, *NAME_ACTIONS}:
+        if self.kinds and self.topics:
+            raise ValueError("kinds are of names, not of MQTT topics")
+        if (self.names or self.kinds) and not said & {ALL, *NAME_ACTIONS}:
             raise ValueError("names are read, written and configured: no action of the rule is for them")
         return self
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gateway.auth.rule_trie import NO_RULE
-from gateway.auth.rules import READ, SUBSCRIBE, WRITE, RuleSet
+from gateway.auth.rules import ACTION_OF, READ, SUBSCRIBE, WRITE, RuleSet
 from gateway.auth.user_rows import UserRows
 
 DEFAULT = "auth.default"
@@ -47,6 +47,11 @@ class Judge:
         """Whether everything is allowed, because there are no rules."""
         return self._allows and self._rows is None and not len(self._general) and not len(self._own)
 
+    @property
+    def tells_kinds_apart(self) -> bool:
+        """Whether a rule is for names of some kind only."""
+        return self._general.tells_kinds_apart or self._own.tells_kinds_apart
+
     def judge_publish(self, topic: bytes) -> Verdict:
         """Say whether messages may be sent to a topic."""
         number = min(self._general.find_topic(topic), self._own.find_topic(topic))
@@ -76,7 +81,7 @@ class Judge:
         where, what = vhost.decode(errors="replace"), name.decode(errors="replace")
         general, own = self._general.find_name(action, where, what), self._own.find_name(action, where, what)
         if min(general, own) == NO_RULE and self._rows is not None:
-            return Verdict(self._rows.may(action, where, what), PERMISSIONS)
+            return Verdict(self._rows.may(ACTION_OF.get(action, action), where, what), PERMISSIONS)
         return self._verdict(min(general, own))
 
     def judge_key(self, action: str, vhost: bytes, exchange: bytes, key: bytes) -> Verdict:

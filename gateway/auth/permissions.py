@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from core.cache_budget import Cache, CacheBudget
 from gateway.auth.judge import Judge, Verdict
-from gateway.auth.rules import CONFIGURE, READ, WRITE, Subject
+from gateway.auth.rules import ACTION_OF, ACTIONS_BY_KIND, CONFIGURE, GROUP, READ, WRITE, Subject
 
 _PUBLISH, _SUBSCRIBE, _BIND = "publish", "subscribe", "bind"
 _WIDE = "bind topic"
@@ -150,25 +150,31 @@ class Permissions:
         self.find_version()
         return self._judge is None or self._find(_ENTER, vhost, b"")
 
-    def may_configure(self, vhost: bytes, name: bytes) -> bool:
+    def may_configure(self, vhost: bytes, name: bytes, kind: str = "") -> bool:
         """Return whether the queue, exchange, topic or group `name` may be made, changed or removed."""
         self.find_version()
-        return self._configure and (self._judge is None or self._find(CONFIGURE, vhost, name))
+        return self._configure and (self._judge is None or self._find(_action(CONFIGURE, kind), vhost, name))
 
-    def may_write(self, vhost: bytes, name: bytes) -> bool:
+    def may_write(self, vhost: bytes, name: bytes, kind: str = "") -> bool:
         """Return whether messages may be sent to the exchange or topic `name`."""
         self.find_version()
-        return self._publish and (self._judge is None or self._find(WRITE, vhost, name))
+        return self._publish and (self._judge is None or self._find(_action(WRITE, kind), vhost, name))
 
     def may_bind(self, vhost: bytes, name: bytes) -> bool:
         """Return whether a binding may be made that leads to the queue or exchange `name`: it is written to."""
         self.find_version()
         return self._configure and (self._judge is None or self._find(WRITE, vhost, name))
 
-    def may_read(self, vhost: bytes, name: bytes) -> bool:
+    def may_read(self, vhost: bytes, name: bytes, kind: str = "") -> bool:
         """Return whether the queue or topic `name` may be read, or the exchange be bound from."""
         self.find_version()
-        return self._subscribe and (self._judge is None or self._find(READ, vhost, name))
+        return self._subscribe and (self._judge is None or self._find(_action(READ, kind), vhost, name))
+
+    def may_consume(self, vhost: bytes, group: bytes) -> bool:
+        """Return whether messages may be consumed as a group: always, where no rule is for names of some kind only."""
+        self.find_version()
+        judge = self._judge
+        return judge is None or not judge.tells_kinds_apart or self.may_read(vhost, group, GROUP)
 
     def may_write_key(self, vhost: bytes, exchange: bytes, key: bytes) -> bool:
         """Return whether a routing key may be sent to a topic exchange, by one who may write to that."""
@@ -184,15 +190,17 @@ class Permissions:
         """Say what decides a question, and how: a rule, a setting of the user, or the one for all that no rule is for.
 
         Args:
-            action: `publish`, `subscribe`, `read`, `write`, `configure` or `enter`; `bind topic` of a binding key.
+            action: `publish`, `subscribe`, `read`, `write`, `configure` or `enter`; `bind topic` of a binding key;
+                `read group` and the like at the RocketMQ door.
             name: The topic, filter or name; for `enter` none.
             vhost: Where a name is.
         """
         self.find_version()
+        right = ACTION_OF.get(action, action)
         flags = {
-            "may_publish": self._publish or action not in {_PUBLISH, WRITE},
-            "may_subscribe": self._subscribe or action not in {_SUBSCRIBE, _WIDE, _EVERYTHING, READ},
-            "may_configure": self._configure or action not in {CONFIGURE, _BIND},
+            "may_publish": self._publish or right not in {_PUBLISH, WRITE},
+            "may_subscribe": self._subscribe or right not in {_SUBSCRIBE, _WIDE, _EVERYTHING, READ},
+            "may_configure": self._configure or right not in {CONFIGURE, _BIND},
         }
         for flag, is_let in flags.items():
             if not is_let:
@@ -234,6 +242,10 @@ class Permissions:
         if action == _ENTER:
             return judge.judge_enter(vhost)
         return judge.judge_name(WRITE if action == _BIND else action, vhost, name)
+
+
+def _action(action: str, kind: str) -> str:
+    return ACTIONS_BY_KIND[kind][action] if kind else action
 
 
 def _measure(value: bool, generation: int) -> int:  # noqa: ARG001, FBT001 - the interface says so

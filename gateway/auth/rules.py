@@ -15,6 +15,12 @@ from gateway.auth.topic_patterns import covers
 from gateway.rule_settings import ALL, NAME_ACTIONS, RuleSettings
 
 PUBLISH, SUBSCRIBE, READ, WRITE, CONFIGURE = "publish", "subscribe", "read", "write", "configure"
+TOPIC, GROUP, CLUSTER = "topic", "group", "cluster"
+ACTIONS_BY_KIND = {
+    kind: {action: f"{action} {kind}" for action in (READ, WRITE, CONFIGURE)} for kind in (TOPIC, GROUP, CLUSTER)
+}
+"""What an action is called where it is known what a name is of."""
+ACTION_OF = {name: action for names in ACTIONS_BY_KIND.values() for action, name in names.items()}
 TOPIC_VHOST = "/"  # that the topic space belongs to
 VHOSTS_MAX = 64  # with an index of their own, of one set of rules
 OF_BACKEND = "rules of the back end"
@@ -107,7 +113,12 @@ class Rule:
         return any(address in network for network in self._networks)
 
     def is_for_action(self, action: str) -> bool:
-        """Return whether the rule says something of an action."""
+        """Return whether the rule says something of an action, which may be one on names of a kind."""
+        kinds = self.said.kinds
+        return self.says(ACTION_OF.get(action, action)) and (not kinds or action.partition(" ")[2] in kinds)
+
+    def says(self, action: str) -> bool:
+        """Return whether the rule says something of an action, if only on names of some kind."""
         return ALL in self.said.actions or action in self.said.actions
 
     def is_for_vhost(self, vhost: str) -> bool:
@@ -131,10 +142,11 @@ class Rule:
 class RuleSet:
     """Rules with the same conditions behind them, to be asked of topics and names."""
 
-    __slots__ = ("_by_number", "_names", "_rules", "_tries")
+    __slots__ = ("_by_number", "_names", "_rules", "_tries", "tells_kinds_apart")
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = rules
+        self.tells_kinds_apart = any(rule.said.kinds for rule in rules)
         self._by_number = {rule.number: rule for rule in rules}
         self._tries: dict[str, tuple[RuleTrie, int]] = {}
         self._names: dict[tuple[str, str], NameIndex] = {}
@@ -177,7 +189,9 @@ class RuleSet:
         """Return the first rule that lets in to a virtual host, or keeps out of all that is there."""
         for rule in self._rules:
             said = rule.said
-            is_total = not (said.topics or said.names) and (ALL in said.actions or set(said.actions) >= NAME_ACTIONS)
+            is_total = not (said.topics or said.names or said.kinds) and (
+                ALL in said.actions or set(said.actions) >= NAME_ACTIONS
+            )
             if rule.is_for_vhost(vhost) and (rule.allows or is_total):
                 return rule.number
         return NO_RULE
@@ -187,8 +201,8 @@ class RuleSet:
         for rule in self._rules:
             said = rule.said
             is_of_topics = bool(said.topics) and not said.names
-            is_of_some = bool(said.topics or said.names or said.vhosts)
-            if rule.is_for_action(READ) and not (is_of_some if rule.allows else is_of_topics):
+            is_of_some = bool(said.topics or said.names or said.vhosts or said.kinds)
+            if rule.says(READ) and not (is_of_some if rule.allows else is_of_topics):
                 return rule.number
         return NO_RULE
 
@@ -315,4 +329,4 @@ def find_lost(before: Sequence[Rule], after: Sequence[Rule]) -> list[Rule]:
 
 
 def _is_of_reading(rule: Rule) -> bool:
-    return rule.is_for_action(SUBSCRIBE) or rule.is_for_action(READ)
+    return rule.says(SUBSCRIBE) or rule.says(READ)

@@ -43,6 +43,7 @@ def add(
     names: Annotated[
         Several, typer.Option("--name", help="Queue, exchange, RocketMQ topic or group, or a pattern.")
     ] = None,
+    kinds: Annotated[Several, typer.Option("--kind", help="topic, group or cluster: of RocketMQ's names.")] = None,
     before: BeforeOption = None,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
@@ -59,6 +60,7 @@ def add(
         "vhosts": vhosts,
         "topics": topics,
         "names": names,
+        "kinds": kinds,
     }
     said = {"permit": permit.value, **{field: value for field, value in fields.items() if value}}
     question = "" if before is None else f"?before={quote(before)}"

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from core.lmq.queue_name import is_light
+from gateway.auth.rules import GROUP, TOPIC
 from gateway.events import Actor, Kind
 from gateway.rocketmq.client_table import ClientTable, read_object
 from gateway.rocketmq.errors import CommandRefusedError
@@ -25,7 +26,7 @@ Share = Callable[[list[int], int, int], list[int]]
 class Operator(Protocol):
     """The connection that a request came in by."""
 
-    def may_configure(self, name: bytes) -> bool:
+    def may_configure(self, name: bytes, kind: str = TOPIC) -> bool:
         """Whether this client may make, change and remove a topic or group."""
 
     def actor(self) -> Actor:
@@ -93,7 +94,7 @@ class Assignment:
         self._topics.get(topic.encode())
         if not 0 < len(group.encode()) <= GROUP_BYTES_MAX or "\0" in group:
             raise CommandRefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, "subscription group does not exist")
-        if not peer.may_configure(group.encode()):
+        if not peer.may_configure(group.encode(), GROUP):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to set {group} up")
         share_queues = said.get("popShareQueueNum", 0)
         if type(share_queues) is not int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.rocketmq.client import Client
 from gateway.rocketmq.errors import CommandRefusedError
@@ -22,7 +22,19 @@ GROUPS_MAX = 256  # of one client, as producer and consumer each
 SUBSCRIPTIONS_MAX = 1024  # of one client in one group
 OBJECT_BYTES_MAX = 1 << 20  # thousands of subscriptions, which take some 10 ms to parse
 MayRead = Callable[[bytes], bool]
-"""Whether a client may read a topic."""
+"""Whether a client may read a topic, or consume as a group."""
+
+
+def anybody(_name: bytes) -> bool:
+    """Return that a client may."""
+    return True
+
+
+class Rights(NamedTuple):
+    """What a client may do of what it says in a heartbeat."""
+
+    may_read: MayRead
+    may_consume: MayRead
 
 
 class ConsumerGroup:
@@ -94,7 +106,9 @@ class ClientTable:
 
     # Heartbeats
 
-    def heart_beat(self, client: Client, request: Command, may_read: MayRead) -> Iterator[None]:
+    def heart_beat(
+        self, client: Client, request: Command, may_read: MayRead, may_consume: MayRead = anybody
+    ) -> Iterator[None]:
         """Return the steps that note the client and its groups, and tell the others of a group that changed.
 
         The client is no member of a group that it names with a topic that it may not read, but for the group's retries.
@@ -102,16 +116,17 @@ class ClientTable:
         Raises:
             CommandRefusedError: The body is no JSON object.
         """
-        return self._heart_beat(client, request, read_object(request), may_read)
+        rights = Rights(may_read, may_consume)
+        return self._heart_beat(client, request, read_object(request), rights)
 
-    def _heart_beat(self, client: Client, request: Command, said: dict[str, Any], may_read: MayRead) -> Iterator[None]:
+    def _heart_beat(self, client: Client, request: Command, said: dict[str, Any], rights: Rights) -> Iterator[None]:
         self._name(client, str(said.get("clientID", "")))
         client.language, client.version = request.language, request.version
         producers = _objects(said, "producerDataSet")[:GROUPS_MAX]
         # a heartbeat names them all
         self.producers.set_groups(client, {str(data.get("groupName", "")) for data in producers})
         for data in _objects(said, "consumerDataSet")[:GROUPS_MAX]:
-            yield from self._join(client, data, may_read)
+            yield from self._join(client, data, rights)
 
     def _name(self, client: Client, client_id: str) -> None:
         self._forget_name(client)
@@ -127,14 +142,16 @@ class ClientTable:
         """Return the connected client of that identifier, or None."""
         return self._by_id.get(client_id)
 
-    def _join(self, client: Client, data: dict[str, Any], may_read: MayRead) -> Iterator[None]:
+    def _join(self, client: Client, data: dict[str, Any], rights: Rights) -> Iterator[None]:
         name = str(data.get("groupName", ""))
         if not name or (name not in client.consumer_groups and len(client.consumer_groups) >= GROUPS_MAX):
+            return
+        if not rights.may_consume(name.encode(errors="replace")):
             return
         own_retries = RETRY_PREFIX.decode() + name  # without that right, what comes again is another member's
         subscriptions: dict[str, Subscription] = {}
         for topic, wanted in _read_subscriptions(data):
-            if topic != own_retries and not may_read(topic.encode(errors="replace")):
+            if topic != own_retries and not rights.may_read(topic.encode(errors="replace")):
                 return
             subscriptions[topic] = wanted
             yield
@@ -214,12 +231,15 @@ class ClientTable:
 
     # Locks of ordered consumers
 
-    def lock_queues(self, request: Command, may_read: MayRead, now_ms: int) -> Command:
+    def lock_queues(
+        self, request: Command, may_read: MayRead, now_ms: int, *, may_consume: MayRead = anybody
+    ) -> Command:
         """Lock queues of a group for one client that may read them; answer with those that it holds now."""
         said = read_object(request)
         group, client = str(said.get("consumerGroup", "")), str(said.get("clientId", ""))
         held = []
-        for queue in _objects(said, "mqSet")[:SUBSCRIPTIONS_MAX]:
+        queues = _objects(said, "mqSet")[:SUBSCRIPTIONS_MAX] if may_consume(group.encode(errors="replace")) else []
+        for queue in queues:
             key = _lock_key(queue)
             if may_read(key[0].encode()) and self._locks.take(group, client, key, now_ms):
                 held.append(queue)

@@ -40,6 +40,9 @@ class LaterAnswered(Protocol):
     def may_read(self, queue: bytes) -> bool:
         """Whether this client may read the queue or topic."""
 
+    def may_consume(self, group: bytes) -> bool:
+        """Whether this client may consume as the group."""
+
     def may_read_record(self, record: Record) -> bool:
         """Whether this client may read a message."""
 
@@ -127,6 +130,8 @@ class ConsumerManage:
             raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, "the group or the offset is impossible")
         if not asker.may_read(key):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, "no permission to read this topic")
+        if not asker.may_consume(group):
+            raise CommandRefusedError(ResponseCode.NO_PERMISSION, "no permission to consume as this group")
         if offset >= 0:
             self._broker.consumer_offsets.commit(group, key, offset)
         return answer(request, ResponseCode.SUCCESS)

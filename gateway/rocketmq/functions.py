@@ -74,7 +74,7 @@ FUNCTIONS: dict[int, Function] = {
     RequestCode.END_TRANSACTION: lambda door, peer, request, _: door.transactions.end(request, peer),
     RequestCode.CHECK_CLIENT_CONFIG: lambda door, _peer, request, _: door.clients.check_config(request),
     RequestCode.LOCK_BATCH_MQ: lambda door, peer, request, now_ms: door.clients.lock_queues(
-        request, peer.may_read, now_ms
+        request, peer.may_read, now_ms, may_consume=peer.may_consume
     ),
     RequestCode.UNLOCK_BATCH_MQ: lambda door, peer, request, _: door.clients.unlock_queues(request, peer.may_read),
     RequestCode.QUERY_CONSUMER_OFFSET: lambda door, peer, request, _: door.offsets.query_offset(request, peer),
@@ -122,3 +122,5 @@ FUNCTIONS |= dict.fromkeys(
     TOOL_CODES,
     lambda door, peer, request, now_ms: door.tools.ask(request, peer, door.address_text(peer.transport), now_ms),
 )
+PULLS = frozenset((RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE))
+SENDS = frozenset((RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE))

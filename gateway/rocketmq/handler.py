@@ -16,6 +16,7 @@ from gateway.auth.denials import Denials
 from gateway.auth.login_log import log_login, log_refusal, outcome_of, reason_of
 from gateway.auth.password_checks import Attempt
 from gateway.auth.recheck import TURNED_OUT
+from gateway.auth.rules import TOPIC
 from gateway.events import Actor
 from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.pacing import UserRates
@@ -23,7 +24,7 @@ from gateway.rocketmq.client import Client
 from gateway.rocketmq.client_table import Beat
 from gateway.rocketmq.connection import Connection, Login
 from gateway.rocketmq.errors import CommandRefusedError, PeerSilentError, refusal_of
-from gateway.rocketmq.functions import FUNCTIONS
+from gateway.rocketmq.functions import FUNCTIONS, PULLS, SENDS
 from gateway.rocketmq.held import Held
 from gateway.rocketmq.held_table import HeldTable
 from gateway.rocketmq.login import CODES, REMARKS, credentials_of, is_proven
@@ -310,9 +311,16 @@ class RocketmqHandler(ConnectionHandler):
             self._denials = Denials(self.actor())
         self._denials.note(action, name, by)
 
-    def may_configure(self, name: bytes) -> bool:
+    def may_consume(self, group: bytes) -> bool:
+        """Whether this client may consume as the group, where its rules tell groups from topics."""
+        is_allowed = self.identity is not None and self.identity.may.may_consume(b"/", group)
+        if not is_allowed:
+            self._note_denied("consume", group)
+        return is_allowed
+
+    def may_configure(self, name: bytes, kind: str = TOPIC) -> bool:
         """Whether this client may make, change and remove the topic or group."""
-        is_allowed = self.identity is not None and self.identity.may.may_configure(b"/", name)
+        is_allowed = self.identity is not None and self.identity.may.may_configure(b"/", name, kind)
         if not is_allowed:
             self._note_denied("configure", name)
         return is_allowed
@@ -386,7 +394,8 @@ class RocketmqHandler(ConnectionHandler):
             self._send_one(self._get_sender(), request, now_ms)
             return None
         if code == RequestCode.HEART_BEAT:
-            self._beat = Beat(request, self._door.clients.heart_beat(self.client, request, self.may_read))
+            clients = self._door.clients
+            self._beat = Beat(request, clients.heart_beat(self.client, request, self.may_read, self.may_consume))
             return None
         function = FUNCTIONS.get(code)
         if function is None:
@@ -408,7 +417,3 @@ class RocketmqHandler(ConnectionHandler):
     def _name_origin(self) -> None:
         user = self.identity.user if self.identity is not None else ""
         self._connection.origin = encode_origin(b"rocketmq", self.client.client_id.encode(), user.encode())
-
-
-PULLS = frozenset((RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE))
-SENDS = frozenset((RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE))

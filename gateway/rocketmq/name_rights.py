@@ -9,6 +9,7 @@ from core.lmq.queue_name import LIGHT_PREFIX, MQTT, is_amqp, is_light, parse_que
 from core.properties import EXCHANGE, INNER_MULTI_DISPATCH, TOPIC
 from core.reserved import OWN_ROOTS
 from gateway.auth.permissions import Permissions
+from gateway.auth.rules import ACTIONS_BY_KIND, GROUP, TOPIC as TOPIC_KIND
 from gateway.rocketmq.topic_table import DEAD_PREFIX, NOT_SENDABLE, RETRY_PREFIX
 from lmq.remoting.message_codec import Record
 
@@ -23,27 +24,27 @@ def may_read(may: Permissions, parent: bytes, name: bytes) -> bool:
     topic = name.partition(b"/")[0]
     if topic == parent or topic in NOT_SENDABLE:
         return may.may_read_everything()
-    return may.may_read(VHOST, group_or_topic(topic))
+    return may.may_read(VHOST, group_or_topic(topic), kind_of(topic))
 
 
 def _may_read_light(may: Permissions, name: bytes) -> bool:
     parsed = parse_queue_name(name)
     if parsed is None:  # of a long filter, say, which the name does not tell
-        return may.may_read_everything() if is_of_a_door(name) else may.may_read(VHOST, name)
+        return may.may_read_everything() if is_of_a_door(name) else may.may_read(VHOST, name, TOPIC_KIND)
     kind, parts = parsed
-    return may.may_subscribe(parts[0]) if kind == MQTT else may.may_read(*parts)
+    return may.may_subscribe(parts[0]) if kind == MQTT else may.may_read(parts[0], parts[1], TOPIC_KIND)
 
 
 def may_write(may: Permissions, name: bytes) -> bool:
     """Return whether messages may be sent to a topic or light queue."""
     if not is_light(name):
-        return may.may_write(VHOST, group_or_topic(name))
+        return may.may_write(VHOST, group_or_topic(name), kind_of(name))
     parsed = parse_queue_name(name)
     if parsed is None:
-        return may.may_publish_matching(b"#") if is_of_a_door(name) else may.may_write(VHOST, name)
+        return may.may_publish_matching(b"#") if is_of_a_door(name) else may.may_write(VHOST, name, TOPIC_KIND)
     kind, parts = parsed
     if kind != MQTT:
-        return may.may_write(*parts)
+        return may.may_write(parts[0], parts[1], TOPIC_KIND)
     return not parts[0].startswith(OWN_ROOTS) and may.may_publish_matching(parts[0])
 
 
@@ -61,17 +62,23 @@ def may_read_record(may: Permissions, parent: bytes, record: Record) -> bool:
 def find_decider(may: Permissions, right: str, name: bytes) -> str:
     """Return which rule decides whether a name may be read (`read`) or sent to (`write`), for the log; empty: none."""
     parsed = parse_queue_name(name) if is_light(name) else None
+    action = ACTIONS_BY_KIND[kind_of(name)][right]
     if parsed is None:
-        return may.find_decider(right, group_or_topic(name if is_light(name) else name.partition(b"/")[0]), VHOST)
+        return may.find_decider(action, group_or_topic(name if is_light(name) else name.partition(b"/")[0]), VHOST)
     kind, parts = parsed
     if kind == MQTT:
         return may.find_decider("subscribe" if right == "read" else "publish to matching", parts[0])
-    return may.find_decider(right, parts[1], parts[0])
+    return may.find_decider(action, parts[1], parts[0])
 
 
 def is_of_a_door(name: bytes) -> bool:
     """Return whether a light queue is one that MQTT or AMQP makes."""
     return is_amqp(name) or name.startswith(_MQTT_PREFIX)
+
+
+def kind_of(topic: bytes) -> str:
+    """Return whether rights know a topic as one, or by its group."""
+    return GROUP if topic.startswith((RETRY_PREFIX, DEAD_PREFIX)) else TOPIC_KIND
 
 
 def group_or_topic(topic: bytes) -> bytes:

@@ -43,7 +43,7 @@ cdef class PullService:
     cdef int[::1] _picked
     cdef bytearray _out
 
-    @cython.locals(pull=HeldPull, sys_flag="long long", topic=str, key=bytes)
+    @cython.locals(pull=HeldPull, sys_flag="long long", topic=str, key=bytes, group=str)
     cpdef pull(self, puller, Command request, long long now_ms)
 
     @cython.locals(key=bytes, known=tuple, asked=tuple)

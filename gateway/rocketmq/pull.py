@@ -70,6 +70,9 @@ class Puller(Protocol):
     def may_read(self, queue: bytes) -> bool:
         """Whether this client may read the queue."""
 
+    def may_consume(self, group: bytes) -> bool:
+        """Whether this client may consume as the group."""
+
     def hold(self, held: Held) -> None:
         """Keep a pull that waits, and see to its deadline."""
 
@@ -171,8 +174,11 @@ class PullService:
             pull.light_name = key
         if not puller.may_read(key):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to read {topic}")
+        group = request.ext.get("consumerGroup", "")
+        if not puller.may_consume(group.encode()):
+            raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to consume as {group}")
         if not self._groups.is_empty:
-            self._check_group(request.ext.get("consumerGroup", ""))
+            self._check_group(group)
         pull.wanted = self._filter_of(request, topic, sys_flag)
         if sys_flag & FLAG_COMMIT:
             self._commit(request, key)

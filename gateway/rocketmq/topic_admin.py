@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from core.broker import Broker
 from core.errors import LmqError
+from gateway.auth.rules import GROUP, TOPIC
 from gateway.events import Actor, Kind
 from gateway.rocketmq.client_table import ClientTable, read_object
 from gateway.rocketmq.errors import CommandRefusedError, response_code_of
@@ -29,7 +30,7 @@ class AdminPeer(Protocol):
     def write(self, data: bytes) -> None:
         """Send `data`."""
 
-    def may_configure(self, name: bytes) -> bool:
+    def may_configure(self, name: bytes, kind: str = TOPIC) -> bool:
         """Whether this client may make, change and remove a topic or group."""
 
     def actor(self) -> Actor:
@@ -104,7 +105,7 @@ class TopicAdmin:
         name = str(said.get("groupName", ""))
         if not name or not is_topic_name(RETRY_PREFIX + name.encode()):
             raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, "the group's name is empty or impossible")
-        if not peer.may_configure(name.encode()):
+        if not peer.may_configure(name.encode(), GROUP):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to set {name} up")
         for unknown, plain in NOT_SUPPORTED.items():
             if (said.get(unknown) or plain) != plain:
@@ -178,7 +179,7 @@ def _named(request: Command, field: str, peer: AdminPeer) -> bytes:
         CommandRefusedError: This client may not set it up.
     """
     name = text_field(request, field)
-    if not peer.may_configure(name.encode()):
+    if not peer.may_configure(name.encode(), GROUP if field == "groupName" else TOPIC):
         raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to set {name} up")
     return name.encode()
 

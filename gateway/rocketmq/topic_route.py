@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from gateway.auth.rules import CLUSTER, TOPIC
 from gateway.events import Actor, Kind
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import text_field
@@ -21,7 +22,7 @@ MASTER_ID = "0"
 class Operator(Protocol):
     """The connection that a request came in by."""
 
-    def may_configure(self, name: bytes) -> bool:
+    def may_configure(self, name: bytes, kind: str = TOPIC) -> bool:
         """Whether this client may make, change and remove a topic or group."""
 
     def actor(self) -> Actor:
@@ -78,7 +79,7 @@ class TopicRoute:
         return self._set_write(request, operator, "addTopicCount", is_wiped=False)
 
     def _set_write(self, request: Command, operator: Operator, field: str, *, is_wiped: bool) -> Command:
-        if not operator.may_configure(b"broker"):
+        if not operator.may_configure(b"broker", CLUSTER):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, "no permission to change what routes say")
         is_ours = text_field(request, "brokerName") == self._broker_name
         if is_ours:

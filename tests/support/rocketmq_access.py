@@ -39,10 +39,10 @@ def send_as(keys: AccessKeys, peer: Peer, topic: str) -> int:
     return take_answer(peer).code
 
 
-def pull_as(keys: AccessKeys, peer: Peer, topic: str) -> int:
-    """Return the code of the answer to a pull."""
+def pull_as(keys: AccessKeys, peer: Peer, topic: str, group: str = "g") -> Command:
+    """Return the answer to a pull."""
     ext = {
-        "consumerGroup": "g", "topic": topic, "queueId": 0, "queueOffset": 0, "maxMsgNums": 1, "sysFlag": 0,
+        "consumerGroup": group, "topic": topic, "queueId": 0, "queueOffset": 0, "maxMsgNums": 1, "sysFlag": 0,
         "commitOffset": 0, "suspendTimeoutMillis": 0, "subVersion": 0,
     }  # fmt: skip
-    return ask_as(keys, peer, 11, **ext).code
+    return ask_as(keys, peer, 11, **ext)

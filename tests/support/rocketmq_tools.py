@@ -70,7 +70,7 @@ class Stranger:
     def may_read(self, _queue: bytes) -> bool:
         return False
 
-    def may_configure(self, _name: bytes) -> bool:
+    def may_configure(self, _name: bytes, _kind: str = "") -> bool:
         return False
 
     def find_administrator(self) -> None:

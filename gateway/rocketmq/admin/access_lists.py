@@ -216,6 +216,7 @@ def _make_rule(user: str, entry: Entry) -> RuleSettings | None:
         "users": (user,),
         "doors": DOOR,
         "addresses": entry.sourceIps or (),
+        "kinds": () if kind == "*" else (kind.lower(),),
         "names": names,
     }
     return parse(RuleSettings, said, entry.resource)

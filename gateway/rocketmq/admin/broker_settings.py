@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from core.settings import RetentionSettings
+from gateway.auth.rules import CLUSTER
 from gateway.events import Kind
 from gateway.plain_errors import tell_first
 from gateway.retention import Retention
@@ -110,7 +111,7 @@ class BrokerSettings:
 
 
 def _check_right(peer: AdminPeer, what: str) -> None:
-    if not peer.may_configure(b"broker"):
+    if not peer.may_configure(b"broker", CLUSTER):
         raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to {what} the settings")
 
 

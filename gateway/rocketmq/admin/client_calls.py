@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from core.broker import Broker
+from gateway.auth.rules import GROUP
 from gateway.rocketmq.admin.queue_tables import cut_table
 from gateway.rocketmq.admin.works import AdminPeer
 from gateway.rocketmq.calls import Calls
@@ -56,7 +57,7 @@ class ClientCalls:
 
     def _find_client(self, request: Command, peer: AdminPeer) -> Client:
         group, client_id = text_field(request, "consumerGroup"), text_field(request, "clientId")
-        if not peer.may_configure(group.encode()):
+        if not peer.may_configure(group.encode(), GROUP):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to ask clients of {group}")
         live = self._clients.find_group(group)
         members = live.members.values() if live is not None else ()
@@ -74,7 +75,7 @@ class ClientCalls:
         """Answer with the offsets that each client of a group is at, by what the clients say."""
         group, topic = text_field(request, "group"), text_field(request, "topic")
         only = request.ext.get("clientAddr", "")
-        if not peer.may_configure(group.encode()):
+        if not peer.may_configure(group.encode(), GROUP):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to ask clients of {group}")
         live = self._clients.find_group(group)
         members = list(live.members.values())[:MEMBERS_MAX] if live is not None else []

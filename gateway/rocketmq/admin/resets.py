@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from core.broker import Broker
+from gateway.auth.rules import GROUP
 from gateway.events import Kind
 from gateway.rocketmq.admin.queue_tables import encode_queue, encode_table
 from gateway.rocketmq.admin.works import AdminPeer, Steps, check_size, find_offset
@@ -51,7 +52,7 @@ class Resets:
         topic = self._topics.get(name.encode())
         if not 0 < len(group.encode()) <= GROUP_BYTES_MAX:
             raise CommandRefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, "the group's name is impossible")
-        if not peer.may_configure(group.encode()):
+        if not peer.may_configure(group.encode(), GROUP):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to reset {group}")
         only = integer_field(request, "queueId", QUEUE_ANY)
         wanted = integer_field(request, "offset", AT_THE_END)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 
 from core.broker import Broker
 from gateway.auth.authenticator import Authenticator
+from gateway.auth.rules import CLUSTER
 from gateway.retention import Retention
 from gateway.rocketmq.admin.access_lists import AccessLists
 from gateway.rocketmq.admin.access_users import AccessUsers
@@ -100,14 +101,14 @@ class AdminTools:
 
     def clean(self, request: Command, peer: AdminPeer, now_ms: int) -> Command:
         """Let go now of what is past its age or over the size; queues and topics take no room without messages."""
-        if not peer.may_configure(b"broker"):
+        if not peer.may_configure(b"broker", CLUSTER):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, "no permission to clean up")
         self._broker.retire(now_ms)
         return answer(request, ResponseCode.SUCCESS)
 
     def roll_back(self, request: Command, peer: AdminPeer) -> Command:
         """Bring what is taken by POP from one store of official brokers to the other; there is one only here."""
-        if not peer.may_configure(b"broker"):
+        if not peer.may_configure(b"broker", CLUSTER):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, "no permission to change how POP is stored")
         return answer(request, ResponseCode.SUCCESS)
 

@@ -9,6 +9,7 @@ from core.broker import Broker
 from core.errors import LmqError
 from core.lmq.waiters import Reader
 from core.message import AWAY, StoredBatch
+from gateway.auth.rules import TOPIC
 from gateway.events import Actor
 from gateway.net.protocol import Transport
 from gateway.rocketmq.client import Client
@@ -35,7 +36,7 @@ class AdminPeer(LaterAnswered, Protocol):
     transport: Transport
     client: Client
 
-    def may_configure(self, name: bytes) -> bool:
+    def may_configure(self, name: bytes, kind: str = TOPIC) -> bool:
         """Whether this client may make, change and remove a topic or group."""
 
     def actor(self) -> Actor:

@@ -41,6 +41,9 @@ class Popper(Peer, Protocol):
     def may_read(self, queue: bytes) -> bool:
         """Whether this client may read the queue or topic."""
 
+    def may_consume(self, group: bytes) -> bool:
+        """Whether this client may consume as the group."""
+
 
 class Place(NamedTuple):
     """Which queues of which group a request is about."""
@@ -253,6 +256,8 @@ class PopService:
         asked = range(min(topic.read_queues, QUEUES_ASKED_MAX)) if queue_id == ALL_QUEUES else (queue_id,)
         if not all(popper.may_read(queue_key(name.encode(), number)) for number in asked):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to read {name}")
+        if not popper.may_consume(group.encode()):
+            raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to consume as {group}")
         return Place(group.encode(), name.encode(), queue_id, topic.read_queues)
 
 

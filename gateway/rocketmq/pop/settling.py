@@ -107,6 +107,8 @@ class Settling:
         for key, topic in keys.items():
             if not reader.may_read(key):
                 raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to read {topic.decode()}")
+        for group in {run.group for run in runs}:
+            _check_group(reader, group)
         self._when_open(reader, request, keys, partial(self._ack_runs, request, runs))
 
     def _ack_runs(self, request: Command, runs: Iterable[Run]) -> Command:
@@ -169,6 +171,7 @@ class Settling:
             raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, remark)
         if not reader.may_read(queue_key(name.encode(), queue_id)):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to read {name}")
+        _check_group(reader, text_field(request, "consumerGroup").encode())
         return name.encode(), queue_id
 
     def _check_offset(self, topic: bytes, queue_id: int, offset: int, *, is_end_good: bool) -> None:
@@ -178,6 +181,12 @@ class Settling:
         if not first <= offset < end + is_end_good:
             where = f"key:{topic.decode()}@{queue_id}, commit:{offset}, store:{first}~{end}"
             raise CommandRefusedError(ResponseCode.NO_MESSAGE, f"offset is illegal, {where}")
+
+
+def _check_group(reader: LaterAnswered, group: bytes) -> None:
+    if not reader.may_consume(group):
+        remark = f"no permission to consume as {group.decode(errors='replace')}"
+        raise CommandRefusedError(ResponseCode.NO_PERMISSION, remark)
 
 
 def read_run(said: dict[str, Any]) -> Run:

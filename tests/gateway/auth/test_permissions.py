@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+from pydantic import ValidationError
+
 from core.cache_budget import CacheBudget
 from gateway.auth.permissions import ALL, Permissions
 from gateway.auth.rule_book import Account, RuleBook
@@ -103,3 +106,59 @@ def test_the_rule_that_decides_is_told():
     assert may.explain("subscribe", b"a/c") == (False, "auth.default")
     assert may.explain("read", b"q") == (False, "auth.default")
     assert ALL.explain("publish", b"a") == (True, "no rules")
+
+
+def test_rules_for_names_of_a_kind_are_for_no_others():
+    may = of(
+        make_book(
+            {"permit": "allow", "kinds": ["topic"], "names": ["orders"], "actions": ["read"]},
+            {"permit": "allow", "kinds": ["group"], "names": ["workers"]},
+            {"permit": "allow", "names": ["jobs"]},
+            allows=False,
+        )
+    )
+    assert may.may_read(b"/", b"orders", "topic")
+    assert not may.may_read(b"/", b"orders", "group")
+    assert not may.may_read(b"/", b"orders")  # a queue
+    assert not may.may_write(b"/", b"orders", "topic")
+    assert may.may_configure(b"/", b"workers", "group")
+    assert not may.may_configure(b"/", b"workers", "topic")
+    for kind in ("topic", "group", "cluster", ""):
+        assert may.may_read(b"/", b"jobs", kind)
+    assert not may.may_publish(b"orders")
+    assert may.explain("read group", b"orders").by == "auth.default"
+    assert may.explain("read topic", b"orders").by == "auth.rules[0]"
+
+
+def test_groups_are_asked_for_only_where_a_rule_tells_them_from_topics():
+    said = {"permit": "allow", "names": ["orders"], "actions": ["read"]}
+    assert of(make_book(said, allows=False)).may_consume(b"/", b"g")
+    strict = make_book(said, {"permit": "allow", "kinds": ["group"], "names": ["g"]}, allows=False)
+    assert of(strict).may_consume(b"/", b"g")
+    assert of(strict).may_consume(b"/", b"orders")  # of a rule for names of all kinds
+    assert not of(strict).may_consume(b"/", b"other")
+
+
+def test_a_rule_of_one_kind_says_nothing_of_everything_but_that_it_is_not_allowed():
+    assert of(make_book({"permit": "allow", "kinds": ["topic"]}, allows=True)).may_read_everything()
+    assert not of(make_book({"permit": "allow", "kinds": ["topic"]}, allows=False)).may_read_everything()
+    denied = of(make_book({"permit": "deny", "kinds": ["group"]}, allows=True))
+    assert not denied.may_read_everything()
+    assert denied.may_enter(b"/")
+    assert denied.may_publish(b"a")
+
+
+def test_what_is_lost_of_a_kind_of_names_is_noticed():
+    book = make_book({"permit": "allow", "kinds": ["group"], "actions": ["read"]}, allows=False)
+    may = of(book)
+    change(book, allows=False)
+    may.find_version()
+    assert may.has_lost
+
+
+@pytest.mark.parametrize(
+    "rule", [{"kinds": ["queue"]}, {"kinds": ["topic"], "topics": ["a"]}, {"kinds": ["topic"], "actions": ["publish"]}]
+)
+def test_kinds_are_of_names(rule):
+    with pytest.raises(ValidationError):
+        RuleSettings.model_validate({"permit": "allow", **rule})

@@ -188,7 +188,7 @@ class Stranger:
     def write(self, data: bytes) -> None:
         raise AssertionError(data)
 
-    def may_configure(self, _name: bytes) -> bool:
+    def may_configure(self, _name: bytes, _kind: str = "") -> bool:
         return False
 
 

@@ -51,7 +51,7 @@ class Operator:
     def __init__(self, *, may: bool = True) -> None:
         self._may = may
 
-    def may_configure(self, _name: bytes) -> bool:
+    def may_configure(self, _name: bytes, _kind: str = "") -> bool:
         return self._may
 
     def actor(self) -> Actor:

@@ -47,8 +47,9 @@ def rights(site):
     """Return what the user may send to (w) and read (r) of the topics."""
     found = {}
     for topic in ("orders", "orders-eu", "orders-us", "bills"):
-        may = [code(ANN, site.connect(), topic) != 16 for code in (send_as, pull_as)]
-        found[topic] = "".join(letter for letter, is_allowed in zip("wr", may, strict=True) if is_allowed)
+        may_write = send_as(ANN, site.connect(), topic) != 16
+        may_read = "to read" not in (pull_as(ANN, site.connect(), topic).remark or "")
+        found[topic] = "w" * may_write + "r" * may_read
     return found
 
 
@@ -142,3 +143,60 @@ def test_what_cannot_be_is_refused_and_changes_nothing(site, subject, entries, c
     answer = ask_as(ROOT, site.connect(), CREATE_ACL, said, subject=subject)
     assert (answer.code, remark in answer.remark) == (code, True), answer.remark
     assert len(site.authenticator.rules.stored) == 0
+
+
+def uses_of(site, name):
+    """Return what the user may do: pull the topic of a name as the group of it or as another, and so on."""
+    queue = {"topic": name, "queueId": 0}
+    wanted = {"topic": name, "subString": "*", "subVersion": 1, "expressionType": "TAG"}
+    consumer = {"groupName": name, "consumeType": "CONSUME_PASSIVELY", "subscriptionDataSet": [wanted]}
+    peer = site.connect()
+    pop = {
+        "consumerGroup": name, "queueId": -1, "maxMsgNums": 1, "invisibleTime": 60_000, "pollTime": 0, "bornTime": 0,
+        "initMode": 0, "expType": "TAG", "exp": "*", "order": "false",
+    }  # fmt: skip
+    found = {
+        "topic": "to read" not in (pull_as(ANN, peer, name, "g").remark or ""),
+        "pull": pull_as(ANN, peer, name, name).code != 16,
+        "pop": ask_as(ANN, peer, 200_050, topic=name, **pop).code != 16,
+        "commit": ask_as(ANN, peer, 15, **queue, consumerGroup=name, commitOffset=0).code == 0,
+        "retries": "to read" not in (pull_as(ANN, peer, f"%RETRY%{name}", name).remark or ""),
+        "set up": ask_as(ANN, peer, 200, {"groupName": name}).code == 0,
+        "change topic": ask_as(
+            ANN, peer, 17, topic=name, readQueueNums=8, writeQueueNums=8, perm=6, topicFilterType="SINGLE_TAG"
+        ).code == 0,
+    }  # fmt: skip
+    ask_as(ANN, peer, 34, {"clientID": "ann", "consumerDataSet": [consumer]})
+    found["join"] = bool(site.door.clients.members_of(name))
+    locks = {"consumerGroup": name, "clientId": "ann", "mqSet": [{**queue, "brokerName": "b"}]}
+    found["lock"] = b"brokerName" in bytes(ask_as(ANN, peer, 41, locks).body)
+    peer.close()
+    return {use for use, is_allowed in found.items() if is_allowed}
+
+
+CONSUMES = {"topic", "pull", "pop", "commit", "join", "lock", "retries"}
+
+
+@pytest.mark.parametrize(
+    ("entries", "uses"),
+    [
+        ([entry("Topic:orders", "All")], {"topic", "change topic"}),
+        ([entry("Group:orders", "All")], {"retries", "set up"}),
+        ([entry("Topic:orders", "Sub"), entry("Group:orders", "Sub")], CONSUMES),
+        ([entry("Topic:*", "Sub"), entry("Group:ord*", "Sub,Update")], CONSUMES | {"set up"}),
+        ([entry("*", "All"), entry("Group:orders", "Sub", "Deny")], {"topic", "set up", "change topic"}),
+        ([entry("Topic:*", "Sub"), entry("Group:bills", "Sub")], {"topic"}),
+        ([entry("Cluster:*", "All")], set()),
+        ([entry("*", "All")], CONSUMES | {"set up", "change topic"}),
+    ],
+)
+def test_topics_and_groups_of_one_name_are_told_apart(site, entries, uses):
+    assert change(site, CREATE_ACL, *entries).code == 0
+    assert uses_of(site, "orders") == uses
+
+
+def test_the_broker_s_own_settings_are_the_cluster_s(site):
+    change(site, CREATE_ACL, entry("Topic:broker", "All"), entry("Group:broker", "All"))
+    assert ask_as(ANN, site.connect(), 26).code == 16
+    change(site, CREATE_ACL, entry("Cluster:*", "Update"))
+    assert ask_as(ANN, site.connect(), 26).code == 0
