@@ -294,7 +294,7 @@ SCENARIOS = (
     ),
     Scenario(
         "mqtt-connects", "MQTT connects, 64 at a time, each gone after its CONNACK", MQTT, mqtt_connects(64),
-        floors=(Floor(RATE, 1),), without=NULL,
+        floors=(Floor(RATE, 1),), small=mqtt_connects(4), without=NULL,
     ),
     Scenario(
         "mqtt-tls", "MQTT QoS 0, one to one, by TLS and without in turns: the rate by TLS as a share", TLS, mqtt_tls(),
@@ -311,7 +311,7 @@ SCENARIOS = (
     ),
     Scenario(
         "mqtt-tls-connects", "MQTT connects by TLS, 64 at a time, each gone after its CONNACK", TLS,
-        mqtt_tls_connects(64), floors=(Floor(RATE, 0.85),),
+        mqtt_tls_connects(64), floors=(Floor(RATE, 0.85),), small=mqtt_tls_connects(4),
     ),
     Scenario(
         "mqtt-retained", "1,000 retained MQTT messages, asked for by one wildcard filter over and over", MQTT,
