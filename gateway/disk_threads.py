@@ -24,6 +24,7 @@ PREPARE_BUSY_S = 0.25  # at most, while room is given back, a little with each s
 ROOM_INTERVAL_S = 0.1  # between two looks at the free room, at least, while little is written
 ROOM_LOOK_SHIFT = 4  # and looked at again when so much was written: this part of the least that is to stay free
 PREPARE_STEP_BYTES = 2 << 20  # so much is to be written from one step to the next
+_NEVER = 1 << 62  # more bytes than there are
 
 
 class RoomWatch:
@@ -53,6 +54,11 @@ class RoomWatch:
         self._was_full = False
         self._is_blind = False
 
+    @property
+    def look_bytes(self) -> int:
+        """Bytes of the log after which it is time to look again."""
+        return -(-self._room.free_bytes_min >> ROOM_LOOK_SHIFT) or _NEVER
+
     def look_first(self) -> None:
         """Look before anybody may publish; on the loop's thread."""
         free_bytes = self._see()
@@ -68,7 +74,7 @@ class RoomWatch:
         """
         now_s = time.monotonic()
         written = written_until - self._looked_until
-        is_much = written << ROOM_LOOK_SHIFT >= self._room.free_bytes_min > 0
+        is_much = written >= self.look_bytes
         if now_s < self._next_look_at_s and is_full == self._was_full and not is_much:
             return
         self._next_look_at_s = now_s + ROOM_INTERVAL_S
@@ -114,8 +120,11 @@ class Preparable(Protocol):
     def written_until(self) -> int:
         """The end of the log."""
 
-    def prepare(self) -> object:
-        """Do one step of making room ahead of the writer; DiskFullError where there is none."""
+    def prepare(self, again_bytes: int) -> object:
+        """Do one step of making room ahead of the writer; DiskFullError where there is none.
+
+        Another is wanted after so many bytes of the log, at the latest.
+        """
 
 
 class PrepareThread:
@@ -179,7 +188,7 @@ class PrepareThread:
 
     def _prepare(self) -> None:
         try:
-            self._store.prepare()
+            self._store.prepare(self._watch.look_bytes)
         except DiskFullError as error:  # the writer meets it when it needs the room
             if not self._is_full:
                 LOGGER.warning("no room ahead of the writer: %s", error)

@@ -14,7 +14,7 @@ from core.message import DispatchSet, PublishBatch, Route, StoredBatch
 from core.reserved import RESERVED_TOPICS
 from core.row_format import FIRST, RowFormat
 from core.settings import StoreSettings
-from core.store.commit_log import CommitLog
+from core.store.commit_log import NEVER, CommitLog
 from core.store.confirmed import Confirmed
 from core.store.data_lock import DataLock
 from core.store.disk import free_bytes, sync_folder
@@ -342,10 +342,11 @@ class MessageStore:
     def _all(self) -> list[Syncable]:
         return [*self._side_files.all(), self._names]
 
-    def prepare(self) -> None:
+    def prepare(self, again_bytes: int = NEVER) -> None:
         """Make room and pages ready ahead of the writer, write the indexes of full segments, give room back.
 
-        Blocks; may run on another thread, also beside a flush, though not beside itself.
+        Blocks; may run on another thread, also beside a flush, though not beside itself. It is wanted again after so
+        many bytes of the log, at the latest.
 
         Raises:
             DiskFullError: No room for the next segment; the writer is told when it needs it.
@@ -356,7 +357,7 @@ class MessageStore:
         self._segments.trim()
         if self._segments.newest is None and self.free_bytes() < self.settings.segment_bytes:
             raise DiskFullError(str(self.data_dir))
-        self._pages_ahead.prepare()
+        self._pages_ahead.prepare(again_bytes)
         self._puncher.work()
         self.keys.work(self._log.written_until())
 

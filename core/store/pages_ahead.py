@@ -23,8 +23,11 @@ class PagesAhead:
         self._prepared_at = 0  # physical offset of the writer at the last `prepare`
         self._populated = 0  # physical offset up to which pages are ready
 
-    def prepare(self) -> None:
+    def prepare(self, again_bytes: int = NEVER) -> None:
         """Go on from where the writer is now; nothing where it goes on to another segment meanwhile.
+
+        Args:
+            again_bytes: More is wanted when the writer has written so much, at the latest.
 
         Raises:
             DiskFullError: No room for the next segment.
@@ -39,7 +42,7 @@ class PagesAhead:
         ahead = min(max(2 * (base + position - self._prepared_at), POPULATED_MIN), POPULATED_MAX)
         self._prepared_at = base + position
         self._populate(newest, base, position, position + ahead)
-        self._log.prepare_at = base + position + ahead // 2
+        self._log.prepare_at = base + position + min(ahead // 2, again_bytes)
 
     def is_wanted(self) -> bool:
         """Return whether the writer has come too near to the end of what is ready, once for each `prepare`."""

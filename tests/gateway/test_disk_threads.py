@@ -56,8 +56,10 @@ class Log:
         self.written_until = 0
         self.prepared = threading.Event()
         self.error = error
+        self.again_bytes = 0
 
-    def prepare(self):
+    def prepare(self, again_bytes):
+        self.again_bytes = again_bytes
         self.prepared.set()
         if self.error is not None:
             raise self.error
@@ -92,6 +94,18 @@ async def test_step_that_is_asked_for_comes_before_its_time(monkeypatch):
         log.prepared.clear()
     assert await asyncio.to_thread(thread.stop, 5)
     assert not log.prepared.is_set()
+
+
+@pytest.mark.parametrize(("least_bytes", "again_bytes"), [(8 << 20, 512 << 10), (1, 1), (0, 1 << 62)])
+@pytest.mark.asyncio
+async def test_step_is_wanted_when_it_is_time_to_look_at_the_room_again(least_bytes, again_bytes):
+    disk, log = Disk(), Log()
+    disk.room.free_bytes_min = least_bytes
+    thread = PrepareThread(log, asyncio.get_running_loop(), lambda error: None, disk.watch)
+    thread.start()
+    assert await asyncio.to_thread(log.prepared.wait, 5)
+    assert await asyncio.to_thread(thread.stop, 5)
+    assert log.again_bytes == again_bytes
 
 
 @pytest.mark.asyncio

@@ -93,6 +93,16 @@ def test_more_is_wanted_once_when_the_writer_comes_near_the_end_of_what_is_ready
         assert wanted.count(True) == 1
 
 
+def test_more_is_wanted_as_soon_as_the_one_that_prepares_said(store):
+    write(store, MIB)
+    store.prepare(2 * MIB)
+    wanted = []
+    for _ in range(4):
+        write(store, MIB)
+        wanted.append(store.touch_ahead() and store.touch_pages())
+    assert wanted == [False, False, True, False]
+
+
 def test_messages_that_come_one_by_one_want_no_step_of_preparation(store):
     write(store, MIB)
     store.prepare()
