@@ -325,7 +325,7 @@ async def test_aiormq_is_refused_another_virtual_host(gateway):
 
 @pytest.mark.parametrize("path", ["plant", "of%2Fplant"])
 async def test_clients_open_a_virtual_host_by_its_url(tmp_path, path):
-    async with running_gateway(tmp_path, amqp={"vhosts": ["plant", "of/plant"]}) as gateway:
+    async with running_gateway(tmp_path, amqp={"listen": "127.0.0.1:0", "vhosts": ["plant", "of/plant"]}) as gateway:
         async with await aio_pika.connect(url(gateway)) as connection:
             await (await connection.channel()).declare_queue("tasks", durable=True)
         async with await aio_pika.connect(url(gateway) + path) as connection:

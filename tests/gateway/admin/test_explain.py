@@ -131,7 +131,10 @@ async def test_explaining_thousands_of_queues_leaves_turns_to_others(tmp_path):
 
 
 async def test_exchange_of_another_virtual_host_is_explained_by_itself(tmp_path):
-    async with running_gateway(tmp_path, amqp={"vhosts": ["plant"]}) as gateway, AsyncExitStack() as clients:
+    async with (
+        running_gateway(tmp_path, amqp={"listen": "127.0.0.1:0", "vhosts": ["plant"]}) as gateway,
+        AsyncExitStack() as clients,
+    ):
         device = await clients.enter_async_context(aiomqtt.Client(*gateway.listening["mqtt"], identifier="d"))
         await device.subscribe("#")
         url = "amqp://guest:guest@{}:{}/plant".format(*gateway.listening["amqp"])

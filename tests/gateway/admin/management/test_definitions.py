@@ -10,7 +10,7 @@ pytestmark = pytest.mark.asyncio
 
 
 async def test_export_of_one_gateway_is_imported_by_another(tmp_path):
-    async with managed_gateway(tmp_path / "one", amqp={"vhosts": ["v"]}) as (gateway, client):
+    async with managed_gateway(tmp_path / "one", amqp={"listen": "127.0.0.1:0", "vhosts": ["v"]}) as (gateway, client):
         declare(gateway, "q")
         vhost = gateway.doors["amqp"].vhost
         vhost.bind(vhost.exchanges.get("amq.topic"), ("q", "a.#", None))
