@@ -161,6 +161,7 @@ class LocalLink(Transport):
         self._loop.call_soon(self._lose)
 
     finish = close
+    part = close
     abort = close
 
     def pause_reading(self) -> None:

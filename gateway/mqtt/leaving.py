@@ -64,8 +64,10 @@ class Leaving(ConnectionHandler):
         self._end("taken over by a new connection", ReasonCode.SESSION_TAKEN_OVER, now_ms)
 
     def shut_down(self, now_ms: int) -> None:
-        """Close because the gateway stops."""
-        self._end("the gateway stops", ReasonCode.SERVER_SHUTTING_DOWN, now_ms)
+        """Close because the gateway stops: at once, where the client is not in the middle of sending."""
+        self._say_last(ReasonCode.SERVER_SHUTTING_DOWN, now_ms)
+        self.transport.end_reason = self.transport.end_reason or "the gateway stops"
+        self.transport.part()
 
     def turn_out(self, now_ms: int, reason: str = "") -> None:
         """Close because the user may not come in any more, or for the reason that an operator gives."""
@@ -74,20 +76,20 @@ class Leaving(ConnectionHandler):
         self._end(reason or find_reason(self.identity, now_ms), code, now_ms)
 
     def _end(self, why: str, code: ReasonCode, now_ms: int) -> None:
-        self._connection.say_why(code)
+        self._say_last(code, now_ms)
+        self._hang_up(why)
+
+    def _say_last(self, code: ReasonCode, now_ms: int, text: str = "") -> None:
+        self._connection.say_why(code, text)
         self._connection.stop()
         self.transport.write(self._connection.data_to_send())
         self._leave(now_ms)
-        self._hang_up(why)
 
     def _close_for(self, kind: str, text: str, code: ReasonCode, now_ms: int) -> None:
         conn_id, peer = self.transport.conn_id, self.transport.peer
         LOGGER.warning("closing connection: %s conn=%d peer=%s reason=%s", text, conn_id, peer, kind)
         self._door.metrics.refuse(kind)
-        self._connection.say_why(code, text)
-        self._connection.stop()
-        self.transport.write(self._connection.data_to_send())
-        self._leave(now_ms)
+        self._say_last(code, now_ms, text)
         self._hang_up(kind)
 
     def _give_up(self, error: LmqError) -> None:
@@ -112,7 +114,7 @@ class Leaving(ConnectionHandler):
 
     def _hang_up(self, why: str) -> None:
         self.transport.end_reason = self.transport.end_reason or why
-        self.transport.close()
+        self.transport.finish()
 
     def _leave(self, now_ms: int) -> None:
         """Publish the will, if it is still wanted, and let go of the session; harmless when done before."""

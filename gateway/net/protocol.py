@@ -122,6 +122,10 @@ class Transport:
         """
         raise NotImplementedError
 
+    def part(self) -> None:
+        """Close, as `finish` does where the peer sent what nobody has read yet."""
+        raise NotImplementedError
+
     def abort(self) -> None:
         """Close now and drop what was not sent."""
         raise NotImplementedError

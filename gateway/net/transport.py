@@ -11,7 +11,7 @@ from gateway.events import Actor, Kind
 from gateway.logs import tell
 from gateway.net.endpoint import Endpoint
 from gateway.net.protocol import ConnectionHandler, Transport
-from gateway.net.streams.plain import PlainStream, fileno_of, peer_of
+from gateway.net.streams.plain import PlainStream, fileno_of, has_unread, peer_of
 
 LOGGER = logging.getLogger(__name__)
 
@@ -347,6 +347,11 @@ class SocketTransport(Transport):
         sock.write_eof()
         self._endpoint.timer.watch(self)
 
+    def part(self) -> None:
+        """Close, as `finish` does where the peer sent what nobody has read yet."""
+        is_read = self._socket is None or not has_unread(self._socket)
+        self.close() if is_read else self.finish()
+
     def _say_end(self) -> None:
         """Tell the peer that nothing more is sent, where more than the end of the bytes says so."""
 
@@ -409,12 +414,7 @@ class SocketTransport(Transport):
         self._endpoint.timer.watch(self)
 
     def _fail(self, error: Exception) -> None:
-        LOGGER.error(
-            "aborting connection: its handler failed door=%s conn=%d peer=%s",
-            self.door,
-            self.conn_id,
-            self.peer,
-            exc_info=error,
-        )
+        said = "aborting connection: its handler failed door=%s conn=%d peer=%s"
+        LOGGER.error(said, self.door, self.conn_id, self.peer, exc_info=error)
         self.end_reason = "its handler failed"
         self.abort()

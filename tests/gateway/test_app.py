@@ -17,6 +17,7 @@ from gateway.net.listener import ListenError
 from gateway.settings import AdminSettings, AmqpSettings, MqttSettings, RocketmqSettings
 from tests.support.commands import run_python
 from tests.support.gateway import ANY_PORT, make_settings, running_gateway
+from tests.support.mqtt import connect_5, disconnect_5, publish_5
 from tests.support.sources import ROOT
 from tests.support.store import light, open_store, publish, read_queue
 
@@ -144,6 +145,32 @@ async def test_connections_are_closed_when_the_gateway_stops(tmp_path):
     assert await reader.read() == b""
     assert asyncio.get_running_loop().time() - began < 5
     writer.close()
+
+
+async def _send_while_it_ends(gateway, last, turn):
+    """Return what a client of MQTT 5 reads to the end, which sends on and on when it has sent `last`."""
+    reader, writer = await asyncio.open_connection(*gateway.listening["mqtt"])
+    writer.write(connect_5())
+    assert (await reader.readexactly(2))[0] == 0x20
+    writer.write(last)
+    while writer.transport.get_write_buffer_size() < 4_000_000:
+        writer.write(publish_5(b"a", b"x" * 1_000_000))
+    ending = asyncio.create_task(turn())
+    try:
+        async with asyncio.timeout(10):
+            return await reader.read()
+    finally:
+        writer.close()
+        await ending
+
+
+@pytest.mark.asyncio
+async def test_client_that_is_still_sending_reads_why_its_connection_ends(tmp_path):
+    async with running_gateway(tmp_path) as gateway:
+        said = await _send_while_it_ends(gateway, b"\x82\x02\0\1", lambda: asyncio.sleep(0))
+        assert said[said.rindex(b"\xe0") + 2] == 0x81
+        said = await _send_while_it_ends(gateway, b"", gateway.stop)
+        assert said.endswith(disconnect_5(0x8B))
 
 
 @pytest.mark.asyncio

@@ -52,7 +52,7 @@ class MemoryTransport(Transport):
     def close(self):
         self.is_closed = True
 
-    abort = finish = close
+    abort = finish = part = close
 
     def pause_reading(self):
         self.is_reading = False

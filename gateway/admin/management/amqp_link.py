@@ -205,6 +205,7 @@ class AmqpLink(Transport):
         asyncio.get_running_loop().call_soon(self._lose)
 
     finish = close
+    part = close
     abort = close
 
     def pause_reading(self) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import socket
+import termios
 from collections.abc import Callable
 
 from gateway.net import socket_calls
+
+_NO_BYTES = bytes(4)  # that wait: a number as the system writes it
 
 
 class PlainStream:
@@ -68,6 +72,12 @@ def fileno_of(sock: asyncio.Transport) -> int:
     """Return the number of a socket of the loop's, -1 where it is closed."""
     found = sock.get_extra_info("socket")
     return -1 if found is None else int(found.fileno())
+
+
+def has_unread(sock: asyncio.Transport) -> bool:
+    """Return whether bytes of the peer wait in a socket of the loop's: to close it then resets the connection."""
+    fd = fileno_of(sock)
+    return fd >= 0 and fcntl.ioctl(fd, termios.FIONREAD, _NO_BYTES) != _NO_BYTES
 
 
 def peer_of(sock: asyncio.Transport) -> tuple[str, int]:
