@@ -231,6 +231,7 @@ class Gateway:
             await door.on_listening(await self.listeners.open(door, self._make_endpoint(door)))
         await self._listen_admin()
         self.bridges.start()
+        self.authenticator.book.index_in_steps(self.check_threads.call_later, self._recheck)
         self.is_ready = True
 
     def _watch_intervals(self, now_ms: int) -> None:
@@ -309,6 +310,7 @@ class Gateway:
         self.authenticator.use(ways)
         self.authenticator.tokens.start(settings.auth.jwt)
         self._apply(settings, ways.users, self.clock.now_ms())
+        await self.authenticator.book.whole()
         await self.bridges.reload(settings.bridges)
 
     def _apply(self, settings: GatewaySettings, users: dict[str, User], now_ms: int) -> None:

@@ -104,7 +104,7 @@ class Authenticator:
         self.backends = BackendChain(clock, self.penalties)
         if settings.backends:
             self.backends.use(make_backends(settings, environment))
-        self._book = RuleBook(caches or CacheBudget())
+        self.book = self._book = RuleBook(caches or CacheBudget())
         self._change_users()
 
     def keep_users(self, table: Table) -> None:

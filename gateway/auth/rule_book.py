@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from core.cache_budget import CacheBudget
@@ -17,6 +20,14 @@ NEVER = -1
 NAMELESS = ("", "guest")  # come in without being users
 GONE = View(publish=False, subscribe=False, configure=False)  # somebody who was a user
 VIEWS_MAX = 4_096  # that are remembered, by user and groups
+
+
+MANY = 1_000  # rules whose index is made in steps
+CallLater = Callable[[int, Callable[[], None]], None]
+
+
+def _nothing() -> None:
+    pass
 
 
 class Account(NamedTuple):
@@ -35,7 +46,21 @@ class RuleBook(Rights):
         caches: Bounds what is remembered.
     """
 
-    __slots__ = ("_accounts", "_allows", "_lost", "_lost_all", "_lost_users", "_rows", "_rules", "_views")
+    __slots__ = (
+        "_accounts",
+        "_allows",
+        "_call_later",
+        "_lost",
+        "_lost_all",
+        "_lost_users",
+        "_on_whole",
+        "_pending",
+        "_rows",
+        "_rules",
+        "_views",
+        "_waiting",
+        "_wanted",
+    )
 
     def __init__(self, caches: CacheBudget) -> None:
         super().__init__(caches)
@@ -46,6 +71,11 @@ class RuleBook(Rights):
         self._lost_all = False
         self._lost_users: set[str] = set()
         self._rows: Mapping[str, UserRows] = {}
+        self._call_later: CallLater | None = None  # None: changes are in force before they return
+        self._on_whole: Callable[[], None] = _nothing
+        self._wanted: Rules | None = None  # those to come
+        self._pending: tuple[Mapping[str, Account], Mapping[str, UserRows] | None, bool] = ({}, None, False)
+        self._waiting: list[asyncio.Event] = []
         self._views: dict[tuple[str, tuple[str, ...] | None], View] = {}  # of newcomers that differ in nothing else
 
     def change(
@@ -56,7 +86,72 @@ class RuleBook(Rights):
         *,
         allows: bool,
     ) -> None:
-        """Go by other rules, users and permissions from the next question on."""
+        """Go by other rules, users and permissions from the next question on.
+
+        Many rules that are others count once they are `whole`, where `index_in_steps` was called, and what came with
+        them; those before count meanwhile.
+        """
+        wanted = self._wanted
+        if wanted is not None and rules is wanted.all:  # users alone are others: at once, and no more than they may now
+            self._pending = (accounts, rows, allows)
+            self._change(self._rules.all, accounts, rows, allows=allows and self._allows)
+        elif self._call_later is None or rules is self._rules.all or len(rules) < MANY:
+            self._wanted = None
+            self._change(rules, accounts, rows, allows=allows)
+            self._tell_whole()
+        else:
+            self._pending = (accounts, rows, allows)
+            self._wanted = Rules(rules)
+            self._call_later(0, partial(self._step, self._wanted, self._wanted.general.index()))
+
+    def index_in_steps(self, call_later: CallLater, on_whole: Callable[[], None]) -> None:
+        """Make the index of many rules in steps from now on.
+
+        Args:
+            call_later: Calls back on the loop after some ms.
+            on_whole: Called when others count: somebody may read less.
+        """
+        self._call_later, self._on_whole = call_later, on_whole
+
+    def finish(self) -> None:
+        """Have the rules of the last change count now, for an answer that cannot wait."""
+        if self._wanted is not None:
+            deque(self._wanted.general.index(), maxlen=0)
+            self._step(self._wanted, iter(()))
+
+    async def whole(self) -> None:
+        """Wait until the rules of the last change count."""
+        if self._wanted is not None:
+            event = asyncio.Event()
+            self._waiting.append(event)
+            await event.wait()
+
+    def _step(self, wanted: Rules, steps: Iterator[None]) -> None:
+        if wanted is not self._wanted or self._call_later is None:
+            return  # others came meanwhile
+        for _ in steps:
+            self._call_later(0, partial(self._step, wanted, steps))
+            return
+        self._wanted = None
+        accounts, rows, allows = self._pending
+        self._change(wanted.all, accounts, rows, allows=allows, made=wanted)
+        self._on_whole()
+        self._tell_whole()
+
+    def _tell_whole(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for event in waiting:
+            event.set()
+
+    def _change(
+        self,
+        rules: Sequence[Rule],
+        accounts: Mapping[str, Account],
+        rows: Mapping[str, UserRows] | None,
+        *,
+        allows: bool,
+        made: Rules | None = None,
+    ) -> None:
         before, self._rows = self._rows, rows or {}
         nothing = UserRows("", {}, {})
         changed = [user for user in {**before, **self._rows} if before.get(user) is not self._rows.get(user)]
@@ -68,7 +163,7 @@ class RuleBook(Rights):
         self._lost = [] if rules is self._rules.all else find_lost(self._rules.all, rules)
         self._lost_all = self._allows and not allows
         if rules is not self._rules.all:
-            self._rules = Rules(rules)
+            self._rules = made or Rules(rules)
         self._accounts = accounts
         self._allows = allows
         self._views.clear()

@@ -6,7 +6,8 @@ Source: docs/decisions/0047-one-language-of-rules.md.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from gateway.auth.name_patterns import NameIndex, compile_any, fill_in, fill_in_topic, has_place, is_exact
@@ -25,6 +26,7 @@ TOPIC_VHOST = "/"  # that the topic space belongs to
 VHOSTS_MAX = 64  # with an index of their own, of one set of rules
 OF_BACKEND = "rules of the back end"
 NOTHING: Mapping[int, Rule] = {}
+PATTERNS_A_STEP = 128  # that are indexed; at most 10 us each, those with expressions too
 SETS_MAX = 4_096  # that are remembered: users with the same rules share them
 
 
@@ -180,9 +182,8 @@ class RuleSet:
         """Return the first rule for an action on a name, `NO_RULE` where there is none."""
         index = self._names.get((action, vhost))
         if index is None:
-            if len(self._names) >= VHOSTS_MAX:
-                self._names.clear()
-            index = self._names[action, vhost] = self._index_names(action, vhost)
+            deque(self._index_names(action, vhost), maxlen=0)
+            index = self._names[action, vhost]
         return index.find_first(name)
 
     def find_entry(self, vhost: str) -> int:
@@ -206,29 +207,47 @@ class RuleSet:
                 return rule.number
         return NO_RULE
 
+    def index(self) -> Iterator[None]:
+        """Make, in steps, what is asked of topics, and of names in the virtual host that has them."""
+        for action in (PUBLISH, SUBSCRIBE):
+            yield from self._index_topics(action)
+        for action in (READ, WRITE, CONFIGURE):
+            yield from self._index_names(action, TOPIC_VHOST)
+
     def _trie(self, action: str) -> tuple[RuleTrie, int]:
         """Return the filters of an action's rules, and the number of the first rule that is for all topics."""
         if action not in self._tries:
-            trie, always = RuleTrie(), NO_RULE
-            for rule in self._rules:
-                if not (rule.is_for_action(action) and rule.is_for_vhost(TOPIC_VHOST)):
-                    continue
-                for topic in rule.said.topics:
-                    trie.add(topic.encode().split(b"/"), rule.number)
-                if not rule.said.topics and not rule.said.names:
-                    always = min(always, rule.number)
-            self._tries[action] = trie, always
+            deque(self._index_topics(action), maxlen=0)
         return self._tries[action]
 
-    def _index_names(self, action: str, vhost: str) -> NameIndex:
-        index = NameIndex()
+    def _index_topics(self, action: str) -> Iterator[None]:
+        trie, always, count = RuleTrie(), NO_RULE, 0
+        for rule in self._rules:
+            if not (rule.is_for_action(action) and rule.is_for_vhost(TOPIC_VHOST)):
+                continue
+            for topic in rule.said.topics:
+                trie.add(topic.encode().split(b"/"), rule.number)
+                count += 1
+                if count % PATTERNS_A_STEP == 0:
+                    yield
+            if not rule.said.topics and not rule.said.names:
+                always = min(always, rule.number)
+        self._tries[action] = trie, always
+
+    def _index_names(self, action: str, vhost: str) -> Iterator[None]:
+        index, count = NameIndex(), 0
         for rule in self._rules:
             if rule.is_for_action(action) and rule.is_for_vhost(vhost):
                 for name in rule.said.names:
                     index.add(name, rule.number)
+                    count += 1
+                    if count % PATTERNS_A_STEP == 0:
+                        yield
                 if not rule.said.topics and not rule.said.names:
                     index.add_always(rule.number)
-        return index
+        if len(self._names) >= VHOSTS_MAX:
+            self._names.clear()
+        self._names[action, vhost] = index
 
 
 class Rules:

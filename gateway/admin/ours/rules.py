@@ -54,7 +54,7 @@ async def put_rule(
     if not is_there and len(stored) >= RULES_MAX:
         raise bad_request(f"there are {RULES_MAX} rules already")
     stored.put(name, said, before)
-    await keep(view.broker)
+    await _keep(view)
     return Response(status_code=204 if is_there else 201)
 
 
@@ -64,7 +64,7 @@ async def delete_rule(view: View, administrator: Administrator, name: PathName) 
     del administrator
     _check_there(view, name)
     view.authenticator.rules.stored.delete(name)
-    await keep(view.broker)
+    await _keep(view)
 
 
 @RULES.post("/rules/{name}/move", status_code=204)
@@ -75,7 +75,13 @@ async def move_rule(view: View, administrator: Administrator, name: PathName, sa
     if said.before is not None:
         _check_there(view, said.before)
     view.authenticator.rules.stored.move(name, said.before)
+    await _keep(view)
+
+
+async def _keep(view: AdminView) -> None:
+    """Wait until a change is durable, and in force: a right that was taken is gone when the answer comes."""
     await keep(view.broker)
+    await view.authenticator.book.whole()
 
 
 def _check_there(view: AdminView, name: str) -> None:

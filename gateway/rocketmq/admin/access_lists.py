@@ -137,6 +137,7 @@ class AccessLists:
         if rules or subject in self._subjects:
             self._note(subject, _tell(subject, kept) if rules else None)
             stored.replace(f"{subject}#", rules)
+            self._authenticator.book.finish()
 
     def _note(self, subject: str, told: dict[str, object] | None) -> None:
         others = [one for one in self._subjects if one != subject]

@@ -42,7 +42,9 @@ def make_book(*rules, allows=True, accounts=None):
 
 def change(book, *rules, allows=True, accounts=None):
     said = [RuleSettings.model_validate(rule) for rule in rules]
-    book.change(make_rules(said, "auth.rules"), accounts or {}, allows=allows)
+    made = make_rules(said, "auth.rules")
+    book.change(made, accounts or {}, allows=allows)
+    return made
 
 
 def of(book, user="", client="", host="127.0.0.1", door="mqtt"):

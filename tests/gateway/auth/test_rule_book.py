@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import asyncio
+
+import pytest
+
 from gateway.auth import rule_book
 from gateway.auth.rule_book import Account
 from tests.gateway.auth.test_permissions import change, make_book, of
@@ -75,3 +79,117 @@ def test_rules_of_users_and_groups_are_told_apart_where_clients_are_not(monkeypa
         for user, topic in (("ann", b"a/1"), ("bob", b""), ("cy", b"c/1")):
             may = of(book, user)
             assert [one for one in (b"a/1", b"c/1") if may.may_publish(one)] == [one for one in (topic,) if one]
+
+
+class Steps:
+    """Calls back when the test says so."""
+
+    def __init__(self, book):
+        self.later = []
+        self.whole_count = 0
+        book.index_in_steps(lambda _, callback: self.later.append(callback), self.note_whole)
+
+    def note_whole(self):
+        self.whole_count += 1
+
+    def run(self, count=1 << 30):
+        """Take so many steps, and return how many there were."""
+        for taken in range(count):
+            if not self.later:
+                return taken
+            self.later.pop(0)()
+        return count
+
+
+def many(*first, count=1_100):
+    return [*first, *({"permit": "allow", "topics": [f"t/{i}/#"]} for i in range(count))]
+
+
+DENY = {"permit": "deny", "topics": ["a/#"]}
+
+
+def test_many_rules_count_once_their_index_is_whole_and_those_before_until_then():
+    book = make_book(*many(DENY), allows=True)
+    may = of(book)
+    steps = Steps(book)
+    assert not may.may_publish(b"a/1")
+    change(book, *many(), allows=True)
+    assert not may.may_publish(b"a/1")
+    steps.run(5)
+    assert not may.may_publish(b"a/1")
+    assert not may.may_subscribe(b"a/1")
+    assert steps.whole_count == 0
+    assert steps.run() > 10
+    assert may.may_publish(b"a/1")
+    assert steps.whole_count == 1
+
+
+@pytest.mark.asyncio
+async def test_change_of_many_rules_is_waited_for_and_the_last_one_counts():
+    book = make_book(allows=True)
+    may = of(book)
+    steps = Steps(book)
+    change(book, *many(), allows=True)
+    change(book, *many(DENY), allows=True)
+    waiting = asyncio.create_task(book.whole())
+    await asyncio.sleep(0)
+    assert may.may_publish(b"a/1")
+    assert not waiting.done()
+    steps.run()
+    await waiting
+    assert not may.may_publish(b"a/1")
+    assert may.has_lost
+    assert steps.whole_count == 1
+    await book.whole()
+
+
+def test_what_comes_with_rules_counts_with_them_and_opens_nothing_before():
+    book = make_book(*many({"permit": "allow", "topics": ["open/#"]}), allows=False)
+    steps = Steps(book)
+    rules = change(book, *many(DENY), allows=True)
+    may = of(book)
+    assert not may.may_publish(b"a/1")
+    assert not may.may_publish(b"b")
+    steps.run(3)
+    book.change(rules, {"bob": Account(publish=False)}, allows=True)  # a user is another one meanwhile: at once
+    assert not of(book, "bob").may_publish(b"open/1")
+    assert not may.may_publish(b"b")
+    steps.run()
+    assert may.may_publish(b"b")
+    assert not may.may_publish(b"a/1")
+
+
+def test_few_rules_count_at_once_whatever_was_on_its_way():
+    book = make_book(allows=True)
+    steps = Steps(book)
+    change(book, *many(), allows=True)
+    steps.run(3)
+    change(book, DENY, allows=True)
+    assert not of(book).may_publish(b"a/1")
+    steps.run()
+    assert not of(book).may_publish(b"a/1")
+    assert steps.whole_count == 0
+
+
+def test_names_are_indexed_in_steps_too():
+    rules = [{"permit": "allow", "names": [f"q{i}*"], "actions": ["read"]} for i in range(1_100)]
+    book = make_book(*rules, allows=False)
+    steps = Steps(book)
+    change(book, *rules, {"permit": "allow", "names": ["jobs"]}, allows=False)
+    assert steps.run() > 6
+    assert of(book).may_read(b"/", b"jobs")
+    assert of(book).may_read(b"/", b"q77x")
+    assert not of(book).may_read(b"/", b"other")
+
+
+def test_answer_that_cannot_wait_has_the_rules_count_now():
+    book = make_book(allows=True)
+    steps = Steps(book)
+    book.finish()
+    change(book, *many(DENY), allows=True)
+    steps.run(2)
+    book.finish()
+    assert not of(book).may_publish(b"a/1")
+    assert steps.whole_count == 1
+    steps.run()
+    assert steps.whole_count == 1

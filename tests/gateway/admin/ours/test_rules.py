@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from gateway.auth.rule_book import MANY
 from gateway.rule_settings import RuleSettings
 from gateway.settings import AuthSettings
 from tests.support.admin import managed_gateway
@@ -59,3 +62,22 @@ async def test_what_is_no_rule_or_not_there_is_refused(tmp_path):
         assert (await client.delete(f"{RULES}/auth.rules%5B0%5D")).status_code == 404
         assert (await client.post(f"{RULES}/x/move", json={})).status_code == 404
         assert (await client.get(RULES)).json() == {"rules": [], "default": "allow"}
+
+
+async def test_change_among_many_rules_is_in_force_when_it_is_answered(tmp_path):
+    rules = tuple(RuleSettings(permit="allow", topics=(f"t/{i}/#",)) for i in range(MANY))
+    async with managed_gateway(tmp_path, rights=AuthSettings(rules=rules)) as (gateway, client):
+        kept = gateway.authenticator.find_rights("mqtt", "", "dev")
+        assert kept.may_publish(b"secret/1")
+        asking = asyncio.create_task(client.put(f"{RULES}/no", json={"permit": "deny", "topics": ["secret/#"]}))
+        while not gateway.authenticator.rules.stored.has("no"):
+            assert kept.may_publish(b"secret/1")
+            await asyncio.sleep(0)
+        assert (await asking).status_code == 201
+        assert not kept.may_publish(b"secret/1")
+        assert (await client.post(f"{RULES}/no/move", json={})).status_code == 204
+        assert (await client.delete(f"{RULES}/no")).status_code == 204
+        assert kept.may_publish(b"secret/1")
+        denied = (*rules, RuleSettings(permit="deny", topics=("secret/#",)))
+        await gateway.reload(gateway.settings.model_copy(update={"auth": AuthSettings(rules=denied)}))
+        assert not kept.may_publish(b"secret/1")
