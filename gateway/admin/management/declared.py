@@ -1,10 +1,10 @@
-"""Bodies of requests that declare something: what they may say, and what holds where they do not."""
+"""Bodies of requests that declare or limit something: what they may say, and what holds where they do not."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator
+from pydantic import BaseModel, BeforeValidator, StrictInt
 
 
 def _as_object(value: object) -> object:
@@ -51,3 +51,9 @@ class BindingBody(BaseModel):
 
     routing_key: str = ""
     arguments: Table = {}
+
+
+class LimitBody(BaseModel):
+    """A limit; below 0: none."""
+
+    value: StrictInt

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fastapi import APIRouter
-from pydantic import BaseModel, StrictInt
 
 from gateway.admin.login import Administrator
+from gateway.admin.management.declared import LimitBody
 from gateway.admin.management.failures import bad_request, not_found
 from gateway.admin.management.keeping import keep
 from gateway.admin.management.listing import Item
@@ -16,12 +16,6 @@ from gateway.auth.user_quotas import NAMES, NO_LIMIT
 from gateway.user_limit_settings import LIMIT_MAX
 
 USER_LIMITS = APIRouter()
-
-
-class UserLimitBody(BaseModel):
-    """A limit; below 0: none."""
-
-    value: StrictInt
 
 
 @USER_LIMITS.get("/user-limits")
@@ -42,7 +36,7 @@ async def list_limits_of_user(view: View, administrator: Administrator, user: Pa
 
 @USER_LIMITS.put("/user-limits/{user}/{name}", status_code=204)
 async def set_user_limit(
-    view: View, administrator: Administrator, user: PathName, name: PathName, said: UserLimitBody
+    view: View, administrator: Administrator, user: PathName, name: PathName, said: LimitBody
 ) -> None:
     """Set `max-connections`, `max-channels` or a rate, such as `messages-rate`; what is there already stays."""
     del administrator

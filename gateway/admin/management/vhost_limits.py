@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fastapi import APIRouter
-from pydantic import BaseModel, StrictInt
 
 from gateway.admin.login import Administrator, Looker
+from gateway.admin.management.declared import LimitBody
 from gateway.admin.management.failures import bad_request
 from gateway.admin.management.keeping import keep
 from gateway.admin.management.listing import Item
@@ -19,12 +19,6 @@ from gateway.amqp.host_profile import LIMITS, NO_LIMIT
 from gateway.amqp.queues import VirtualHost
 
 VHOST_LIMITS = APIRouter()
-
-
-class LimitBody(BaseModel):
-    """A limit; below 0: none."""
-
-    value: StrictInt
 
 
 @VHOST_LIMITS.get("/vhost-limits")

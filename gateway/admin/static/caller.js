@@ -4,12 +4,15 @@ import { get } from "./api.js";
 
 const caller = { name: "", tags: [] };
 
+// Says whether it is another one than before.
 export async function askCaller() {
+  const before = caller.name;
   try {
     Object.assign(caller, await get("api/lmq/caller"));
   } catch {
     // The page that is shown tells what is wrong.
   }
+  return caller.name !== before;
 }
 
 // Whether it is told of everything, not of its own virtual hosts and sessions alone.

@@ -79,9 +79,10 @@ function switchScheme() {
 document.documentElement.dataset.scheme = localStorage.getItem("scheme") ?? "";
 document.getElementById("scheme").addEventListener("click", switchScheme);
 addEventListener("hashchange", async () => {
-  await askCaller(); // it may have logged in meanwhile
+  if (await askCaller()) live.restart(); // it logged in meanwhile
   showPage();
-  main.focus();
+  scrollTo(0, 0);
+  main.focus({ preventScroll: true });
 });
 live.addEventListener("change", showState);
 live.start();

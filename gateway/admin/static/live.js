@@ -16,6 +16,13 @@ class Live extends EventTarget {
     this.#source.onerror = () => (this.#missing ??= setTimeout(() => this.#tell(false), LATE_MS)); // it mostly comes again
   }
 
+  // Begin anew: who looks logged in meanwhile, and may be told more or less.
+  restart() {
+    this.#source.close();
+    this.samples = [];
+    this.start();
+  }
+
   #take(samples, isAll) {
     clearTimeout(this.#missing);
     this.#missing = undefined;

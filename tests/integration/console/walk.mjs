@@ -126,7 +126,13 @@ async function seeTheGateway(page) {
 async function seeWhatOneThatManagesMay(browser) {
   const page = await open(browser, WIDTHS[0], "light", "ann");
   await page.goto(base);
+  await expectText(page, "overview without a login", "Messages in");
   await page.evaluate(() => fetch("api/whoami")); // from this machine it would look without a login
+  await page.goto(`${base}/#/queues`);
+  await expectText(page, "queues", "in all");
+  await page.goto(`${base}/#/overview`); // with no page loaded anew
+  await expectText(page, "overview after a login", "Your virtual hosts");
+  if (await page.evaluate(() => scrollY)) wrong("overview", "it is shown from somewhere in its middle");
   const offered = await findPages(page);
   for (const where of offered) await look(page, where);
   if (offered.includes("settings") || !offered.includes("queues")) wrong("management", `it is offered ${offered}`);
