@@ -29,6 +29,8 @@ class LimitsSettings(BaseModel, frozen=True, extra="forbid"):
     # None: six tenths of what the machine or the container has; 0: any
     memory_bytes_max: Annotated[int, Field(ge=0)] | None = None
     connections_max: Annotated[int, Field(ge=0)] = 0  # open at once, all doors together; 0: as descriptors allow
+    # let the system write the memory of a gateway that crashes: passwords, keys and messages are in it
+    core_dumps: bool = False
     address: AddressLimitsSettings = AddressLimitsSettings()
 
 

@@ -16,6 +16,7 @@ import uvloop
 from core.errors import LmqError
 from gateway.app import Gateway
 from gateway.collector import Collector
+from gateway.core_dumps import forbid_core_dumps
 from gateway.logs import set_up_logs
 from gateway.net.descriptors import DescriptorsError, raise_limit
 from gateway.net.listener import ListenError
@@ -40,6 +41,8 @@ def run_gateway(config: Path | None, flags: Mapping[str, Any]) -> int:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until `_serve` hears it: it never ends a gateway
     settings = load_settings(config, flags)
     set_up_logs(settings.log.level, settings.log.format)
+    if not settings.limits.core_dumps:
+        forbid_core_dumps()
     raise_limit()
     return uvloop.run(_serve(settings, lambda: load_settings(config, flags)))
 

@@ -65,6 +65,38 @@ async def test_change_that_somebody_may_not_make_is_told(tmp_path):
     ]
 
 
+CHANGES = [  # of rights and limits: what is asked, and what is told
+    ("PUT", "/api/lmq/rules/no", {"permit": "deny", "topics": ["a"]}, "rule.set"),
+    ("POST", "/api/lmq/rules/no/move", {}, "rule.moved"),
+    ("DELETE", "/api/lmq/rules/no", None, "rule.deleted"),
+    ("PUT", "/api/vhosts/v", {}, "vhost.created"),
+    ("PUT", "/api/vhost-limits/v/max-queues", {"value": 1}, "vhost.limits.set"),
+    ("DELETE", "/api/vhost-limits/v/max-queues", None, "vhost.limits.cleared"),
+    ("DELETE", "/api/vhosts/v", None, "vhost.deleted"),
+    ("PUT", "/api/users/ann", {"password": "x", "tags": "management"}, "user.created"),
+    ("PUT", "/api/user-limits/ann/max-connections", {"value": 1}, "user.limits.set"),
+    ("DELETE", "/api/user-limits/ann/max-connections", None, "user.limits.cleared"),
+    ("PUT", "/api/permissions/%2F/ann", {"configure": "", "write": "", "read": ""}, "permission.created"),
+    ("DELETE", "/api/permissions/%2F/ann", None, "permission.deleted"),
+    ("POST", "/api/lmq/tokens", {"name": "ci", "scopes": ["read"], "user": "ann"}, "token.created"),
+    ("DELETE", "/api/lmq/tokens/ci", None, "token.revoked"),
+    ("PUT", "/api/policies/%2F/p", {"pattern": "x", "definition": {"max-length": 1}}, "policy.set"),
+    ("DELETE", "/api/policies/%2F/p", None, "policy.cleared"),
+    ("DELETE", "/api/users/ann", None, "user.deleted"),
+]
+
+
+async def test_each_change_of_rights_and_limits_is_told_once(tmp_path):
+    told = []
+    async with managed_gateway(tmp_path / "data") as (gateway, client):
+        gateway.authenticator.events.listen(told.append)
+        for method, path, body, kind in CHANGES:
+            told.clear()
+            answer = await client.request(method, path, json=body)
+            assert answer.status_code < 300, (path, answer.text)
+            assert [str(event.kind) for event in told if event.actor.door == "admin"] == [kind], path
+
+
 async def test_what_has_no_row_is_told_with_its_path_and_each_row_is_of_a_route(tmp_path):
     told = []
     async with managed_gateway(tmp_path / "data") as (gateway, client):

@@ -10,7 +10,7 @@ import pytest
 from fastapi import FastAPI
 
 from gateway.admin import carried, server as module
-from gateway.admin.gate import CONNECTIONS_MAX
+from gateway.admin.gate import CONNECTIONS_MAX, Gate
 from gateway.admin.server import AdminServer, find_no_route
 from gateway.net.listener import ListenError
 from gateway.net.streams.tls import TlsLayer
@@ -79,6 +79,22 @@ async def test_half_handshakes_have_their_limit_and_their_time(monkeypatch):
         writer.close()
     async with httpx.AsyncClient(verify=client_context()) as client:
         assert (await client.get(f"https://{host}:{port}/")).json() == "here"
+    await server.stop()
+
+
+async def test_half_handshakes_count_as_connections():
+    noted = []
+    context = make_context(make_files())
+    gate = Gate(note=noted.append)
+    server = AdminServer(_api(), "127.0.0.1", 0, lambda _: [TlsLayer(context)], gate=gate)
+    address = await server.start()
+    stuck = [await asyncio.open_connection(*address) for _ in range(CONNECTIONS_MAX + 5)]
+    async with asyncio.timeout(10):
+        while len(noted) < 5:
+            await asyncio.sleep(0.001)
+    assert noted == ["connections_max"] * 5
+    for _, writer in stuck:
+        writer.close()
     await server.stop()
 
 

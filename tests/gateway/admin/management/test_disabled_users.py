@@ -9,6 +9,7 @@ import aiomqtt
 import aiormq
 import pytest
 
+from gateway.auth.credentials import Credentials, Identity
 from tests.support import mqtt
 from tests.support.admin import make_client, make_view, managed_gateway
 from tests.support.logins import quick_hash
@@ -94,6 +95,29 @@ async def test_a_disabled_user_comes_in_by_no_door_until_it_is_enabled(tmp_path)
         assert await ways() == []
         assert (await client.post("/api/lmq/users/bob/enable")).status_code == 204
         assert await ways() == ["mqtt", "amqp", "admin", "token"]
+
+
+async def test_a_disabled_user_has_no_way_left(tmp_path):
+    """Neither a token of the API, nor a certificate, nor the will of a connection that a killed gateway left."""
+    async with managed_gateway(tmp_path) as (gateway, client):
+        await make_users(client, "bob")
+        made = await client.post("/api/lmq/tokens", json={"name": "ci", "scopes": ["read"], "user": "bob"})
+        by_token = {"Authorization": f"Bearer {made.json()['token']}"}
+
+        async def find_ways():
+            answers = []
+            who = Credentials("mqtt", None, None, "192.0.2.7:1", certified="bob")
+            gateway.authenticator.begin(who, lambda answer, _: answers.append(answer))
+            async with make_client(make_view(gateway), auth=None) as program:
+                code = (await program.get("/api/overview", headers=by_token)).status_code
+            rights = [gateway.authenticator.find_rights("mqtt", "bob"), gateway.authenticator.find_member("bob", "")]
+            return code, isinstance(answers[0], Identity), [right is not None for right in rights]
+
+        assert await find_ways() == (200, True, [True, True])
+        assert (await client.post("/api/lmq/users/bob/disable")).status_code == 204
+        assert await find_ways() == (401, False, [False, False])
+        assert (await client.post("/api/lmq/users/bob/enable")).status_code == 204
+        assert await find_ways() == (200, True, [True, True])
 
 
 async def test_only_administrators_disable_and_only_users_of_the_data_folder(tmp_path):
