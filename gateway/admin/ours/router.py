@@ -9,6 +9,7 @@ from gateway.admin.ours.dead_letters import DEAD_LETTERS
 from gateway.admin.ours.delayed import DELAYED
 from gateway.admin.ours.fan_out import FAN_OUT
 from gateway.admin.ours.groups import GROUPS
+from gateway.admin.ours.held import HELD
 from gateway.admin.ours.itself import ITSELF
 from gateway.admin.ours.light_queues import LIGHT_QUEUES
 from gateway.admin.ours.moving import MOVING
@@ -33,5 +34,6 @@ for routes in (
     API_TOKENS,
     RULES,
     DELAYED,
+    HELD,
 ):
     OURS.include_router(routes)
