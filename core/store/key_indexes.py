@@ -32,7 +32,7 @@ from core.store.steps import advance
 LOGGER = logging.getLogger(__name__)
 
 STEP_RECORDS = 1_024  # about 0.2 ms
-STEPS_MAX = 16  # of one `work` while little is written
+STEPS_MAX = 4  # of one `work` while little is written: 1 ms together
 _POPULATED_BYTES = 1 << 20
 _BUSY_BYTES = 256 << 10  # more than that from one `work` to the next: the writer needs the processor
 _POSITION_MAX = 1 << 31
@@ -164,7 +164,7 @@ class KeyIndexes:
         return self._steps is not None
 
     def work(self, written_until: int) -> None:
-        """Do a few steps, less than 1 ms of the interpreter's time each, and one only while much is written.
+        """Do a few steps, about 0.25 ms of the interpreter's time each, and one only while much is written.
 
         Args:
             written_until: The end of the log.

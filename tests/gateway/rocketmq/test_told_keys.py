@@ -46,7 +46,7 @@ def ask_all(site, peer, asked):
 
 
 def make_files(site):
-    for _ in range(300):
+    for _ in range(600):
         site.store.flush()
         site.store.prepare()
     assert not site.store.keys.is_making
