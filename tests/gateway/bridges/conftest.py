@@ -51,6 +51,24 @@ class Site:
         return BridgeSettings(address=f"127.0.0.1:{self.remote_port}", topics=topics, **{**quick, **settings})
 
     @contextlib.asynccontextmanager
+    async def broker(self, serve):
+        """Something else in the place of the other gateway, which ends each connection after `serve`."""
+        tasks = []
+
+        async def handle(reader, writer):
+            tasks.append(asyncio.current_task())
+            try:
+                await serve(reader, writer)
+            finally:
+                writer.close()
+                with contextlib.suppress(OSError):
+                    await writer.wait_closed()
+
+        async with await asyncio.start_server(handle, "127.0.0.1", self.remote_port):
+            yield
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    @contextlib.asynccontextmanager
     async def client(self, gateway, *filters, **options):
         """A client of version 5 that is subscribed."""
         host, port = gateway.listening["mqtt"]

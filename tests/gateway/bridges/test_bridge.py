@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import re
 import socket
 import struct
 
@@ -201,6 +202,19 @@ async def test_a_broker_that_sends_back_what_it_is_sent_is_not_listened_to(site,
 
 
 @pytest.mark.asyncio
+async def test_tries_to_reach_the_other_broker_are_further_and_further_apart_and_not_as_those_of_others(site, caplog):
+    def waits():
+        said = [re.search(r"retry_ms=(\d+)", record.getMessage()) for record in caplog.records]
+        return [int(found[1]) for found in said if found]
+
+    async with site.local(OUT, retry_min_ms=10, retry_max_ms=80):
+        await until(lambda: len(waits()) >= 12)
+    longest = [10, 20, 40] + [80] * 9
+    assert all(most // 2 <= wait <= most for wait, most in zip(waits(), longest, strict=False))
+    assert len(set(waits()[3:12])) > 1
+
+
+@pytest.mark.asyncio
 async def test_a_broker_that_goes_away_in_the_middle_of_a_write_costs_a_line(site, caplog):
     async def reset(reader, writer):
         await reader.read(1_000)
@@ -208,12 +222,11 @@ async def test_a_broker_that_goes_away_in_the_middle_of_a_write_costs_a_line(sit
         await reader.read(1_000)
         no_linger = struct.pack("ii", 1, 0)
         writer.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, no_linger)
-        writer.close()
 
     complaints = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
     async with (
-        await asyncio.start_server(reset, "127.0.0.1", site.remote_port),
+        site.broker(reset),
         site.local(OUT | {"qos": 1}, version="3.1.1") as local,
         site.client(local) as here,
     ):

@@ -84,9 +84,8 @@ async def test_a_broker_that_hangs_up_when_it_has_let_us_in_is_heard_too(site):
     async def let_in_and_hang_up(reader, writer):
         await reader.read(1_000)
         writer.write(bytes.fromhex("20020000"))
-        writer.close()
 
-    async with await asyncio.start_server(let_in_and_hang_up, "127.0.0.1", site.remote_port):
+    async with site.broker(let_in_and_hang_up):
         for _ in range(20):  # the end may be read before the client has come in, or later
             with pytest.raises(RemoteError):
                 async with asyncio.timeout(WAIT_S), client(site.remote_port, version="3.1.1") as remote:

@@ -109,6 +109,28 @@ def test_disconnect_changes_the_expiry(world):
     assert answer[2] == 0x82
 
 
+@pytest.mark.parametrize(("expiry_s", "is_there"), [(5, False), (1_000, True)])
+def test_session_lives_as_long_as_its_disconnect_says(world, expiry_s, is_there):
+    peer = enter(world, b"c", (P.SESSION_EXPIRY, 100), filters=[(b"t", 1)])
+    peer.send(disconnect_5(0, encoded((P.SESSION_EXPIRY, expiry_s))))
+    world.now_ms += 500_000
+    peer = world.dial().send(connect_5(b"c", clean=False))
+    assert connack_of(peer.take()[0])[0] == is_there
+
+
+def test_session_that_never_expires_is_there_after_a_hundred_years_and_a_restart(world):
+    enter(world, b"c", (P.SESSION_EXPIRY, 2**32 - 1), filters=[(b"t", 1)]).vanish()
+    enter(world, b"other", (P.SESSION_EXPIRY, 2**32 - 2), filters=[(b"t", 1)]).vanish()
+    world.now_ms += 200 * 365 * 86_400_000
+    world.door.tend(world.now_ms)
+    world.turn()
+    assert [session.client_id for session in world.door.sessions] == [b"c"]
+    world.close()
+    world.open()
+    peer = world.dial().send(connect_5(b"c", clean=False))
+    assert connack_of(peer.take()[0])[0] == 1
+
+
 def test_expiry_is_bounded_by_the_settings(make_world):
     world = make_world(session_expiry_s=50)
     peer = world.dial().send(connect_5(properties=encoded((P.SESSION_EXPIRY, 2**32 - 1))))
