@@ -6,6 +6,7 @@ import pytest
 
 from gateway.auth import rule_book
 from gateway.auth.rule_book import Account
+from gateway.auth.user_rows import NameRow, UserRows
 from tests.gateway.auth.test_permissions import change, make_book, of
 
 OPS = {"permit": "allow", "groups": ["ops"], "topics": ["a/#"]}
@@ -193,3 +194,30 @@ def test_answer_that_cannot_wait_has_the_rules_count_now():
     assert steps.whole_count == 1
     steps.run()
     assert steps.whole_count == 1
+
+
+def test_user_who_is_gone_may_nothing_also_where_it_was_asked_about_before():
+    book = make_book(accounts={"ann": Account()})
+    ann = of(book, "ann")
+    assert ann.may_publish(b"a")
+    assert of(book, "ann").may_publish(b"a")
+    change(book, accounts={})
+    for may in (ann, of(book, "ann")):
+        assert not may.may_publish(b"a")
+        assert not may.may_subscribe(b"a")
+        assert not may.may_configure(b"/", b"q")
+    change(book, accounts={"ann": Account()})
+    assert of(book, "ann").may_publish(b"a")
+
+
+def test_permissions_that_let_read_less_are_a_loss_and_others_are_none():
+    accounts = {"ann": Account(), "bob": Account()}
+    every = {"/": NameRow(".*", ".*", ".*")}
+    book = make_book(accounts=accounts)
+    book.change([], accounts, {name: UserRows(name, every, {}) for name in accounts}, allows=True)
+    ann, bob = of(book, "ann"), of(book, "bob")
+    rows = {"ann": UserRows("ann", {"/": NameRow(".*", ".*", "^a")}, {}), "bob": UserRows("bob", every, {})}
+    book.change([], accounts, rows, allows=True)
+    for may in (ann, bob):
+        may.find_version()
+    assert (ann.has_lost, bob.has_lost) == (True, False)
