@@ -102,9 +102,8 @@ class AdminView:
         yield from penalty_families(self.authenticator.penalties, time.time_ns() // 1_000_000)
 
     def _count_sessions(self) -> Iterator[tuple[int, int]]:
-        for session in self.mqtt.sessions:
-            window = session.window
-            yield len(session.subscriptions), 0 if window is None else window.head - window.tail
+        for session in self.mqtt.sessions.outlines():
+            yield session.subscription_count, session.inflight_count
 
     def _consumed(self) -> Iterator[tuple[VirtualHost, SharedQueue, str]]:
         for connection in list(self.amqp.connections):

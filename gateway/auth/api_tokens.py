@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-PREFIX = "lmq_"  # of all of them, so that those who look for secrets that got out can find them
+PREFIX = "lmq_"  # of all of them, so that scanners for leaked secrets find them
 TOKENS_MAX = 1_000
 NAME_BYTES_MAX = 255
 ID_BYTES = 6

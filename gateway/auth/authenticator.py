@@ -299,8 +299,8 @@ class Authenticator:
     def reload(self, settings: AuthSettings, users: dict[str, User]) -> None:
         """Go by other settings from now on, with the users that `make_users` made of them.
 
-        A connected user has the rights that the user has now: `may_stay` says who could not come in any more in the
-        same way, or may read less.
+        A connected user has the rights that the user has now: `may_stay` is false for a login that would be
+        refused now, or may read less.
         """
         for name, user in list(users.items()):
             known = self._of_settings.get(name)
@@ -361,7 +361,7 @@ class Authenticator:
         return [*self._open.describe(doors), *describe_clear(self._settings)]
 
     def _find_certified(self, who: Credentials) -> LoginAnswer:
-        """Return who has a certificate with that name; the password is not asked for, nor what else was said."""
+        """Return the login of the user that a certificate names; neither a password nor another name counts."""
         known = self._users.get(who.certified)
         if who.certified == GUEST and who.peer == OWN_PEER and self._lets_guest_be():
             return self._make_identity(GUEST, who)

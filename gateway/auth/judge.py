@@ -85,7 +85,7 @@ class Judge:
         return self._verdict(min(general, own))
 
     def judge_key(self, action: str, vhost: bytes, exchange: bytes, key: bytes) -> Verdict:
-        """Say whether a routing key of a topic exchange may be used, by one who may use the exchange."""
+        """Say whether a routing key of a topic exchange may be used, once the exchange may be."""
         if self._rows is None:
             return Verdict(is_allowed=True, by=DEFAULT)
         where, source, what = (part.decode(errors="replace") for part in (vhost, exchange, key))

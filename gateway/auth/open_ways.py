@@ -24,7 +24,7 @@ class OpenWays:
         self.listeners: Mapping[str, Sequence[Ways]] = {}  # by door, the ways in that each has
 
     def is_guest(self, credentials: Credentials) -> bool:
-        """Return whether somebody comes as AMQP's guest, who is let in where no user is called so."""
+        """Return whether this is AMQP's guest, let in where no user has that name."""
         return (
             credentials.protocol == "amqp"
             and credentials.user == GUEST
@@ -60,7 +60,7 @@ class OpenWays:
     def lets_be_anonymous(self, credentials: Credentials, *, has_names: bool) -> bool:
         """Return whether somebody is let in as nobody in particular: with a name only where no name means anything.
 
-        So the client of a user who is deleted does not come back, and a name that is mistyped is wrong.
+        So the client of a deleted user does not come back, and a name that is mistyped is wrong.
         """
         is_let = self.lets_anonymous_in(credentials.protocol, credentials.ways)
         return is_let and not (credentials.user and has_names)

@@ -2,7 +2,7 @@
 
 - An address has one check under way, or a few where checks wait for others. Addresses take turns, and so do the user
   names that one address tries.
-- Of the attempts of one address at one user name the newest comes first: a guesser who always has many waiting does not
+- Of the attempts of one address at one user name the newest comes first: a guesser with many always waiting does not
   stand before a right password that comes later.
 - After FREE_WRONG_COUNT wrong ones an address rests before its next attempt at that name, twice as long each time.
 - An address that guesses is refused for a while: its different wrong ones count, of those that are signed the free ones

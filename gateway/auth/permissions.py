@@ -177,12 +177,12 @@ class Permissions:
         return judge is None or not judge.tells_kinds_apart or self.may_read(vhost, group, GROUP)
 
     def may_write_key(self, vhost: bytes, exchange: bytes, key: bytes) -> bool:
-        """Return whether a routing key may be sent to a topic exchange, by one who may write to that."""
+        """Return whether a routing key may be sent to a topic exchange that may be written to."""
         self.find_version()
         return self._judge is None or self._judge.judge_key(WRITE, vhost, exchange, key).is_allowed
 
     def may_read_key(self, vhost: bytes, exchange: bytes, key: bytes) -> bool:
-        """Return whether a topic exchange may be bound from with a routing key, by one who may read it."""
+        """Return whether a topic exchange may be bound from with a routing key, if it may be read."""
         self.find_version()
         return self._judge is None or self._judge.judge_key(READ, vhost, exchange, key).is_allowed
 

@@ -18,7 +18,7 @@ class Visitor(Protocol):
 
     @property
     def identity(self) -> Identity | None:
-        """Who that is; None where nobody has come in yet."""
+        """The login; None before one."""
 
     def turn_out(self, now_ms: int, reason: str = "") -> None:
         """Close the connection: its user may not come in any more, or an operator says so, for a reason."""

@@ -1,4 +1,4 @@
-"""The rules and rights that are in force, and who lost something when they changed."""
+"""The rules and rights that are in force, and which permissions shrank when they changed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Account(NamedTuple):
 
 
 class RuleBook(Rights):
-    """Answers what counts for whom.
+    """Gives each login its permissions.
 
     Args:
         caches: Bounds what is remembered.
@@ -180,7 +180,7 @@ class RuleBook(Rights):
         rules: tuple[RuleSettings, ...] = (),
         topics: TopicRights | None = None,
     ) -> Permissions:
-        """Return what somebody may do who comes in, with `groups` and `rules` by a token; it follows each change.
+        """Return what a login may do, with `groups` and `rules` by a token; it follows each change.
 
         `topics` is what a back end is asked about each topic, None where none wants to be.
         """

@@ -31,7 +31,7 @@ SETS_MAX = 4_096  # that are remembered: users with the same rules share them
 
 
 class Subject(NamedTuple):
-    """Who asks. `client` is an MQTT client identifier, `host` empty where it is not known.
+    """The asker. `client` is an MQTT client identifier, `host` empty where it is not known.
 
     `groups` are those of a token that the user came in by; None: those of the user. `rules` are behind all others.
     """
@@ -251,7 +251,7 @@ class RuleSet:
 
 
 class Rules:
-    """All rules, and which of them are for whom.
+    """All rules, and which subjects each is for.
 
     Those for everybody are one set; the others are found by the user's name, or the client's, or a group's.
     """
@@ -277,7 +277,7 @@ class Rules:
         self._others.append(rule)
 
     def find_own(self, subject: Subject, groups: tuple[str, ...]) -> RuleSet:
-        """Return the rules for a subject, who is in these groups, beside the general ones."""
+        """Return the rules for a subject in these groups, beside the general ones."""
         candidates = [*self._by_user.get(subject.user, ()), *self._by_client.get(subject.client, ()), *self._others]
         rules = sorted((rule for rule in candidates if rule.is_for(subject, groups)), key=lambda rule: rule.number)
         if subject.rules:

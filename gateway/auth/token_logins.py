@@ -104,7 +104,7 @@ class TokenMemory:
 
 
 class TokenLogins:
-    """Who comes in by a token, and when the first of those tokens ends that are in use.
+    """Logins by a token, and when the first of the tokens in use ends.
 
     Args:
         checks: Where each has its turn.

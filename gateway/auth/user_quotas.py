@@ -93,13 +93,13 @@ class UserQuotas:
         self.stored = {user.decode(): json.loads(row) for user, row in list(table.items())}
 
     def use(self, settings: AuthSettings) -> None:
-        """Go by other settings from now on; who is in stays."""
+        """Go by other settings from now on; connections stay."""
         self._settings = settings
         self._is_for_all = settings.user_limits != NONE
         self._limited = {name for name, user in settings.users.items() if user.limits != NONE}
 
     def set(self, user: str, name: str, value: int) -> None:
-        """Set a limit by the API's name, below 0: none; who is in stays."""
+        """Set a limit by the API's name, below 0: none; connections stay."""
         said = {**self.stored.pop(user, {}), name: value}
         kept = {limit: number for limit, number in said.items() if number >= 0}
         if kept:
@@ -110,7 +110,7 @@ class UserQuotas:
             self._table.delete(user.encode())
 
     def forget(self, user: str) -> None:
-        """Take the limits of a user back who is deleted."""
+        """Take the limits of a deleted user back."""
         if self.stored.pop(user, None) is not None and self._table is not None:
             self._table.delete(user.encode())
 

@@ -177,16 +177,17 @@ class Bridges:
         return True
 
     def _filters(self, client_id: bytes) -> Iterator[bytes]:
-        session = self._door.sessions.find(client_id)
-        return iter([] if session is None else list(session.subscriptions))
+        return iter(self._door.sessions.filters_of(client_id))
 
     def _forget_others(self) -> None:
         """Let go of what is left of bridges that are no more."""
         self._remote_filters.forget_others(self._settings)
         self._metrics.forget_bridges(self._settings)
-        for session in list(self._door.sessions):
-            client = session.client_id.decode(errors="replace")
-            is_bridge = client.startswith(PREFIX) and session.owner == session.client_id
-            if is_bridge and client.removeprefix(PREFIX) not in self._settings:
+        sessions = self._door.sessions
+        for outline in sessions.outlines():
+            client = outline.client_id.decode(errors="replace")
+            is_bridge = client.startswith(PREFIX) and outline.owner == outline.client_id
+            session = sessions.find(outline.client_id) if is_bridge else None
+            if session is not None and client.removeprefix(PREFIX) not in self._settings:
                 LOGGER.info("the session of a bridge that is no more is ended client=%s", client)
                 self._door.subscribing.end_session(session)

@@ -27,7 +27,7 @@ from gateway.mqtt.queued_limits import WaitingMax
 from gateway.mqtt.reason_codes import ConnectCode, ReasonCode
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session import Session
-from gateway.mqtt.session_table import StoredWill
+from gateway.mqtt.session_rows import StoredWill
 from gateway.mqtt.states import State
 from gateway.mqtt.terms import apply_terms, connack_items, make_terms, takes_connack
 from gateway.mqtt.topics import plain_filter
@@ -190,7 +190,7 @@ class Arriving(Holding):
             return True
         if self._must_ask_first(entering):
             return False
-        before = door.sessions.find(client_id)
+        before = door.sessions.outline(client_id)
         entering.had_durable |= before is not None and before.is_persistent
         if not (
             entering.is_claimed
@@ -243,9 +243,8 @@ class Arriving(Holding):
         user = entering.identity.user.encode()
         if connect.will is not None:
             yield PUBLISH, door.publishing.rewriting.will(connect.will, client_id, user).topic
-        session = None if connect.is_clean else door.sessions.find(client_id)
-        if session is not None:
-            yield from reading(filter(None, map(plain_filter, list(session.subscriptions))))
+        if not connect.is_clean:
+            yield from reading(filter(None, map(plain_filter, door.sessions.filters_of(client_id))))
         automatic = auto_filters(door.settings.auto_subscribe, client_id, user)
         yield from reading(filter(None, (plain_filter(one) for one, _ in automatic)))
 

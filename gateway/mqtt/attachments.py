@@ -66,8 +66,10 @@ class Attachments:
 
     def is_foreign(self, client_id: bytes, identity: Identity) -> bool:
         """Return whether the client's session belongs to another user, one that can come back to it."""
-        session = self._sessions.find(client_id)
-        return session is not None and self._is_foreign(session, identity.user.encode())
+        session = self._sessions.outline(client_id)
+        if session is None or session.owner is None or session.owner == identity.user.encode():
+            return False
+        return self._authenticator.may_come(PROTOCOL, session.owner.decode())
 
     def make_way(self, client_id: bytes, identity: Identity, *, is_clean: bool, now_ms: int) -> bool:
         """End the client's older connection, and its session where it may not have it or wants a clean one.
@@ -104,13 +106,6 @@ class Attachments:
             denied = self._subscribing.end_denied(session, identity.may)
         self._metrics.sessions = len(self._sessions)
         return Attachment(session, is_present, denied)
-
-    def _is_foreign(self, session: Session, user: bytes) -> bool:
-        """Return whether a session belongs to another user, one that can come back to it."""
-        owner = session.owner
-        if owner is None or owner == user:
-            return False
-        return self._authenticator.may_come(PROTOCOL, owner.decode())
 
     def detach(self, session: Session, now_ms: int) -> None:
         """Take a session from its connection: a clean one ends, a durable one waits."""

@@ -20,7 +20,7 @@ import heapq
 import struct
 from array import array
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from core.errors import DataFolderUnusableError
@@ -114,20 +114,28 @@ class CatchUps:
         self._journal = journal
         self._places = places
         self._noted: dict[int, CatchUp] = {}  # by slot
-        self._found: dict[int, CatchUp] = {}  # in the journal at the start
+        self._found: dict[int, CatchUp] = {}  # in the journal at the start, of sessions that are not loaded yet
+        self._is_changed = False  # at the start
         self._kept = KeptRecords(
             journal,
             record_bytes=_RECORD.size,
             compact_bytes_min=COMPACT_BYTES_MIN,
             what="what is owed of retained messages",
-            keys=self._noted.values,
+            keys=lambda: [*self._noted.values(), *self._found.values()],
             copy=self._copy,
         )
 
     # The start
 
-    def load(self) -> None:
-        """Read the journal; followed by `take_back` for each subscription that has an end, and `finish_load`.
+    def load(self, owed: Collection[int], next_version: int) -> None:
+        """Read the journal, and let go of what is not owed any more; followed by `finish_load`.
+
+        Messages are in flight in their order, as often as they were sent. A machine that failed may have lost the
+        newest, from `next_version` on: they are left out.
+
+        Args:
+            owed: The slots that have an end.
+            next_version: Above the versions of all retained messages.
 
         Raises:
             DataFolderUnusableError: It holds a record that no journal of retained messages has.
@@ -151,31 +159,55 @@ class CatchUps:
             elif kind == DONE:
                 for _ in range(min(value, len(found.in_flight))):
                     found.in_flight.popleft()
+        for slot in owed:
+            if self._places.get(slot) > next_version:
+                self._places.fill(slot, next_version)
+        self._is_changed = bool(self._found)
+        self._found = {slot: found for slot, found in self._found.items() if slot in owed}
+        for found in self._found.values():
+            found.cursor = min(found.cursor, next_version)
+            found.in_flight = deque(sorted(version for version in found.in_flight if version < next_version))
 
-    def take_back(self, slot: int, topic_filter: bytes, until: int, next_version: int) -> CatchUp:
-        """Return the catch-up of a subscription as a process before left it.
-
-        Messages are in flight in their order, as often as they were sent. A machine that failed may have lost the
-        newest, from `next_version` on: they are left out.
-        """
-        catch_up = self.begin(slot, topic_filter, min(until, next_version))
+    def found_in_flight(self, slot: int) -> deque[int]:
+        """Return what the journal said is in flight of a catch-up, to be changed before `finish_load`."""
         found = self._found.get(slot)
-        if found is not None:
-            catch_up.cursor = min(found.cursor, next_version)
-            catch_up.in_flight.extend(sorted(version for version in found.in_flight if version < next_version))
-            catch_up.is_noted = True
-            self._noted[slot] = catch_up
-        return catch_up
+        return deque() if found is None else found.in_flight
 
     def finish_load(self) -> None:
-        """Let go of what was not taken back, and write down what was."""
-        if self._found:
+        """Write down what is left."""
+        if self._is_changed:
             self._kept.rewrite()
-        self._found.clear()
 
-    def rewrite(self) -> None:
-        """Write down all as it is now: what is in flight leaves in another order than it was noted in."""
-        self._kept.rewrite()
+    def take_back(self, slot: int, topic_filter: bytes, until: int) -> CatchUp:
+        """Return the catch-up of a subscription as a process before left it, to go on with."""
+        catch_up = self._found.pop(slot, None)
+        if catch_up is None:
+            return self.begin(slot, topic_filter, until)
+        catch_up.topic_filter, catch_up.until, catch_up.is_noted = topic_filter, until, True
+        self._noted[slot] = catch_up
+        return catch_up
+
+    def look(self, slot: int, topic_filter: bytes, until: int) -> CatchUp:
+        """Return what `take_back` would, to be looked at."""
+        catch_up = CatchUp(slot, topic_filter, until)
+        found = self._found.get(slot)
+        if found is not None:
+            catch_up.cursor, catch_up.in_flight = found.cursor, found.in_flight.copy()
+        return catch_up
+
+    def note_order(self, catch_up: CatchUp, before: deque[int]) -> None:
+        """Write down that those in flight leave in another order than they were noted in, or are fewer.
+
+        They are noted again, each with the cursor as it is, before those of before are done: whatever is lost of that
+        makes messages come once more.
+        """
+        after, cursor = catch_up.in_flight, _RECORD.pack(CURSOR, catch_up.slot, catch_up.cursor)
+        if after != before:
+            records = [_RECORD.pack(SENT, catch_up.slot, version) + cursor for version in after]
+            records.append(_RECORD.pack(DONE, catch_up.slot, len(before)))
+            catch_up.in_flight = before  # what is copied first is of before
+            self._kept.write(b"".join(records))
+            catch_up.in_flight = after
 
     # What happens
 

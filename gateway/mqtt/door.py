@@ -15,12 +15,12 @@ from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.handler import MqttHandler
 from gateway.mqtt.inventory import MqttInventory
 from gateway.mqtt.login import PROTOCOL
+from gateway.mqtt.queued import is_limited
 from gateway.mqtt.queued_limits import WaitingMax
-from gateway.mqtt.restoring import restore_exact, restore_retained
 from gateway.mqtt.services import MqttServices
-from gateway.mqtt.session import NEVER
+from gateway.mqtt.session import NEVER, OFFLINE
+from gateway.mqtt.session_loader import Queues
 from gateway.mqtt.terms import NO_LIMITS
-from gateway.mqtt.topics import is_shared
 from gateway.mqtt.turned_away import TurnedAway
 from gateway.net.protocol import HandlerFactory, Transport
 from gateway.settings import GatewaySettings, MqttSettings
@@ -65,30 +65,20 @@ class MqttDoor(MqttServices, Door):
         return partial(TurnedAway, self.runs)
 
     def start(self, now_ms: int) -> None:
-        """Bring back durable sessions, and publish the wills of connections that a killed process left."""
-        self.sessions.load(
-            self.subscribing.bind,
+        """Take up what durable sessions wait for, and publish the wills of connections that a killed process left."""
+        subscribing = self.subscribing
+        queues = Queues(
+            subscribing.take_up,
+            subscribing.find_queue,
+            subscribing.history.intern_queue,
+            subscribing.sharing.group_of,
             self.broker.max_offset,
-            self.broker.next_version,
-            now_ms,
-            self.subscribing.history.intern_queue,
         )
-        for session in self.sessions:
-            self.subscribing.subscription_count += len(session.subscriptions)
-            for subscription in session.subscriptions.values():
-                if is_shared(subscription.topic_filter):
-                    self.subscribing.sharing.join(subscription)
-                self.subscribing.exclusive.take(subscription)
-        self.subscribing.sharing.forget_others()
         self.exact.load(self._count_exact)
-        owed = [restore_exact(*found, self.delivery.inflight_max) for found in self.exact.take_back(self.sessions.find)]
-        if any(owed):
-            self.delivery.catch_ups.rewrite()  # before what is complete is forgotten in the journal of QoS 2
-        self.exact.finish_load()
-        if sum(restore_retained(session, self.delivery) for session in self.sessions):
-            self.delivery.catch_ups.rewrite()
+        self.sessions.load(queues, self.broker.next_version, now_ms)
+        self.subscribing.sharing.forget_others()
         for client_id in self.delivery.queued.limits.own_clients():
-            if self.sessions.find(client_id) is None:  # a process was killed between two commits
+            if self.sessions.outline(client_id) is None:  # a process was killed between two commits
                 self.delivery.queued.limits.forget(client_id)
         self.metrics.sessions = len(self.sessions)
         self.wills.publish_left(now_ms)
@@ -139,18 +129,26 @@ class MqttDoor(MqttServices, Door):
             self._is_sweeping = True
             self.subscribing.chores.start(self._sweep(now_ms))
         self.delivery.now_ms = now_ms
-        self.delivery.queued.look(self.sessions, self.delivery.let_go_oldest)
+        self.delivery.queued.look(self.sessions.behind, self._let_go_oldest)
+
+    def _let_go_oldest(self, client_id: bytes) -> None:
+        """Let the oldest of too many messages go that wait for a client without a connection."""
+        with self.sessions.looking(client_id) as session:
+            for subscription in [] if session is None else list(session.subscriptions.values()):
+                if subscription.state == OFFLINE and is_limited(subscription):
+                    self.delivery.let_go_oldest(subscription)
 
     def end_sessions_of(self, user: str) -> None:
         """End the sessions of a user that is no more, or disabled; those with a connection, when that is closed."""
         self.subscribing.chores.start(self._end_sessions_of(user.encode()))
 
     def _end_sessions_of(self, owner: bytes) -> Iterator[None]:
-        for number, session in enumerate(list(self.sessions)):
-            if session.owner == owner and session.outlet is None:
+        for number, outline in enumerate(self.sessions.outlines()):
+            session = self.sessions.find(outline.client_id) if outline.owner == owner else None
+            if session is not None and session.outlet is None:
                 self.subscribing.end_session(session)
                 yield
-            elif session.owner == owner:
+            elif session is not None:
                 session.expiry_s = 0
             if number % LOOKS_A_STEP == LOOKS_A_STEP - 1:
                 yield

@@ -31,6 +31,7 @@ _NAME_HEAD = struct.Struct(">II")
 _SMALL_MASK = 0xFFFFFF
 NAME, FORGET, TAKEN, RELEASED, SENT, RECEIVED, COMPLETE, FORGET_SLOT, RESET = range(1, 10)
 _STATES = {SENT: EXACT_SENT, RECEIVED: EXACT_RECEIVED, COMPLETE: EXACT_COMPLETE}
+_KINDS = {state: kind for kind, state in _STATES.items()}
 
 
 class SentBefore:
@@ -45,8 +46,8 @@ class SentBefore:
         self.state = state
 
 
-class _Found:
-    """What the journal says of one session."""
+class Found:
+    """What the journal says of a session that is not loaded yet."""
 
     def __init__(self) -> None:
         self.name = b""
@@ -65,20 +66,22 @@ class ExactJournal:
         self._journal = journal
         self._sessions: dict[int, Session] = {}
         self._next_number = 1
-        self._found: dict[int, _Found] = {}  # at the start
+        self._found: dict[int, Found] = {}  # of sessions that are not loaded yet
+        self._numbers: dict[bytes, int] = {}  # of those, by client
+        self._is_changed = False  # at the start
         self._kept = KeptRecords(
             journal,
             record_bytes=_RECORD.size,
             compact_bytes_min=COMPACT_BYTES_MIN,
             what="what is on its way at QoS 2",
-            keys=self._sessions.keys,
+            keys=lambda: [*self._sessions, *self._found],
             copy=self._copy,
         )
 
     # The start
 
     def load(self, count_from: Callable[[int], int]) -> None:
-        """Read the journal; followed by `take_back` for each session, and `finish_load`.
+        """Read the journal; followed by `choose`, `finish_load`, and `take_back` for each session.
 
         Args:
             count_from: Returns how many messages at QoS 2 the log holds from a place on.
@@ -100,7 +103,7 @@ class ExactJournal:
         kind, small = word >> 24, word & _SMALL_MASK
         self._next_number = max(self._next_number, number + 1)
         if kind == NAME:
-            self._found.setdefault(number, _Found()).name += record[_NAME_HEAD.size :]
+            self._found.setdefault(number, Found()).name += record[_NAME_HEAD.size :]
             return
         if len(record) != _RECORD.size or not FORGET <= kind <= RESET:
             raise self._unusable(record)
@@ -108,7 +111,7 @@ class ExactJournal:
             self._found.pop(number, None)
             return
         _, _, first, second = _RECORD.unpack(record)
-        found = self._found.setdefault(number, _Found())
+        found = self._found.setdefault(number, Found())
         if kind == TAKEN:
             found.taken[small] = (first, second)
         elif kind == RELEASED:
@@ -124,22 +127,43 @@ class ExactJournal:
         reason = f"no journal of QoS 2: it has a record of {len(record)} bytes"
         return DataFolderUnusableError(str(self._journal.path), reason)
 
-    def take_back(self, find: Callable[[bytes], Session | None]) -> Iterator[tuple[Session, list[SentBefore]]]:
-        """Give each session that the journal knows, with what was sent to it, in the order of sending."""
-        for number, found in self._found.items():
-            session = find(found.name)
-            if session is None:
-                continue
-            session.exact_number = number
-            session.taken = set(found.taken)
-            self._sessions[number] = session
-            yield session, [found.sent[key] for key in sorted(found.sent)]
+    def choose(self, choose: Callable[[bytes, list[SentBefore]], list[SentBefore] | None]) -> set[bytes]:
+        """Let go of what needs not be known any more; return the clients of which something is left.
+
+        Args:
+            choose: Returns what is still to be known of what a client was sent, None where it has no session any more.
+        """
+        self._is_changed = bool(self._found)
+        for number, found in list(self._found.items()):
+            sent = choose(found.name, [found.sent[key] for key in sorted(found.sent)])
+            if sent is not None and (found.taken or sent):
+                self._found.pop(self._numbers.get(found.name, 0), None)  # of before a disk was full
+                found.sent = {one.number: one for one in sent}
+                self._numbers[found.name] = number
+            else:
+                del self._found[number]
+        return set(self._numbers)
 
     def finish_load(self) -> None:
-        """Let go of sessions that are no more, and write down what is left."""
-        if self._found:
+        """Write down what is left."""
+        if self._is_changed:
             self._kept.rewrite()
-        self._found = {}
+
+    def take_back(self, session: Session) -> list[SentBefore]:
+        """Know a session again that is loaded now; return what was sent to it, in the order of sending."""
+        number = self._numbers.pop(session.client_id, 0)
+        if not number:
+            return []
+        found = self._found.pop(number)
+        session.exact_number = number
+        session.taken = set(found.taken)
+        self._sessions[number] = session
+        return list(found.sent.values())
+
+    def look(self, client_id: bytes) -> list[SentBefore]:
+        """Return what `take_back` would, to be looked at."""
+        number = self._numbers.get(client_id)
+        return [] if number is None else list(self._found[number].sent.values())
 
     # What comes in
 
@@ -231,13 +255,18 @@ class ExactJournal:
     def _copy(self, number: int) -> None:
         """Write how a session is now; what the copy has of it from before is void."""
         session = self._sessions.get(number)
-        if session is None:
+        found = self._found.get(number)
+        if session is not None:
+            name, taken, changes = session.client_id, list(session.taken or ()), _sent_changes(session)
+        elif found is not None:
+            name, taken, changes = found.name, list(found.taken), _found_changes(found)
+        else:
             return
         self._journal.append_compacted(_RECORD.pack(number, RESET << 24, 0, 0), _RECORD.size)
-        for record in _name_records(number, session.client_id):
+        for record in _name_records(number, name):
             self._journal.append_compacted(record, len(record))
-        records = [_RECORD.pack(number, TAKEN << 24 | packet_id, 0, 0) for packet_id in session.taken or ()]
-        records += [_RECORD.pack(number, word, a, b) for word, a, b in _sent_changes(session)]
+        records = [_RECORD.pack(number, TAKEN << 24 | packet_id, 0, 0) for packet_id in taken]
+        records += [_RECORD.pack(number, word, a, b) for word, a, b in changes]
         if records:
             self._journal.append_compacted(b"".join(records), _RECORD.size)
 
@@ -251,6 +280,14 @@ def _slot_of(session: Session, window: InflightWindow, number: int) -> int:
     """Return the slot that a message in the window is noted under: its subscription's, or that of a catch-up."""
     catch_up = (session.retained_inflight or {}).get(number)
     return session.floor_slot_of(window.any_source_of(number)) if catch_up is None else catch_up.slot
+
+
+def _found_changes(found: Found) -> Iterator[tuple[int, int, int]]:
+    """Give the same as `_sent_changes` of a session that is not loaded yet."""
+    for one in found.sent.values():
+        yield SENT << 24 | one.slot, one.number, one.offset
+        if one.state != EXACT_SENT:
+            yield _KINDS[one.state] << 24, one.number, 0
 
 
 def _sent_changes(session: Session) -> Iterator[tuple[int, int, int]]:

@@ -21,6 +21,7 @@ from gateway.inventory import (
 from gateway.mqtt.packets import NO_LOCAL
 from gateway.mqtt.services import MqttServices, OpenConnection
 from gateway.mqtt.session import Session, Subscription
+from gateway.mqtt.session_table import Outline
 
 DROPPED = "dropped as too many waited for it"
 PREFIX = LIGHT_PREFIX + MQTT + b"%"
@@ -60,9 +61,7 @@ class MqttInventory(Inventory):
 
     def sessions(self) -> Iterator[SessionEntry | None]:
         """Give all sessions."""
-        sessions = self._services.sessions
-        for session in list(sessions):
-            yield describe_session(session) if sessions.find(session.client_id) is session else None
+        return map(describe_session, self._services.sessions.outlines())
 
     def end_session(self, client: str, reason: str, now_ms: int) -> bool:
         """End a session, and the connection that it has; return whether it was there."""
@@ -97,22 +96,27 @@ class MqttInventory(Inventory):
 
     def subscriptions(self, client: str) -> Iterator[SubscriptionEntry] | None:
         """Give the subscriptions of a client's session; None where there is no such session."""
-        session = self._services.sessions.find(client.encode())
-        return None if session is None else map(self._describe_subscription, list(session.subscriptions.values()))
+        client_id = client.encode()
+        return None if self._services.sessions.outline(client_id) is None else self._describe_all(client_id)
+
+    def _describe_all(self, client_id: bytes) -> Iterator[SubscriptionEntry]:
+        with self._services.sessions.looking(client_id) as session:
+            if session is not None:
+                yield from map(self._describe_subscription, list(session.subscriptions.values()))
 
     def filters(self) -> Iterator[tuple[bytes, bytes] | None]:
         """Give client and filter of each subscription."""
-        for session in list(self._services.sessions):
+        sessions = self._services.sessions
+        for outline in sessions.outlines():
             yield None
-            client_id = session.client_id
-            for topic_filter in list(session.subscriptions):
-                yield client_id, topic_filter
+            for topic_filter in sessions.filters_of(outline.client_id):
+                yield outline.client_id, topic_filter
 
     def describe_subscription(self, client_id: bytes, topic_filter: bytes) -> SubscriptionEntry | None:
         """Return what a subscription is; None where there is none."""
-        session = self._services.sessions.find(client_id)
-        subscription = None if session is None else session.subscriptions.get(topic_filter)
-        return None if subscription is None else self._describe_subscription(subscription)
+        with self._services.sessions.looking(client_id) as session:
+            subscription = None if session is None else session.subscriptions.get(topic_filter)
+            return None if subscription is None else self._describe_subscription(subscription)
 
     def _describe_subscription(self, subscription: Subscription) -> SubscriptionEntry:
         services = self._services
@@ -139,7 +143,7 @@ class MqttInventory(Inventory):
             yield PlaceEntry(broker.queue_key(queue_ref), group.owner, group.next_offset, group.floor)
         if len(services.sessions) > PLACES_MAX:
             return
-        for session in list(services.sessions):
+        for session in services.sessions:
             yield None
             window = session.window
             for one in list(session.subscriptions.values()):
@@ -160,7 +164,7 @@ class MqttInventory(Inventory):
             owner = group.owner
             noted = ((light_queue, owner, offset),)
             yield FateEntry("group", text_of(owner), stage, holder=holder, ends=noted, may_be=(DROPPED,))
-        for session in list(services.sessions):
+        for session in services.sessions:
             yield None
             for subscription in list(session.subscriptions.values()):
                 if subscription.queue_ref == queue_ref and subscription.group is None and not subscription.is_replay:
@@ -195,14 +199,13 @@ def _stage_of(session: Session, subscription: Subscription, position: int, offse
     return Stage.DONE
 
 
-def describe_session(session: Session) -> SessionEntry:
+def describe_session(session: Outline) -> SessionEntry:
     """Return the entry of a session."""
-    window = session.window
     return SessionEntry(
         client=text_of(session.client_id),
         user=None if session.owner is None else text_of(session.owner),
         conn_id=0 if session.outlet is None else session.outlet.conn_id,
         is_persistent=session.is_persistent,
-        subscriptions=len(session.subscriptions),
-        inflight=0 if window is None else window.head - window.tail,
+        subscriptions=session.subscription_count,
+        inflight=session.inflight_count,
     )

@@ -17,7 +17,7 @@ from gateway.mqtt.entering import Entering
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session import Session
-from gateway.mqtt.session_table import StoredWill
+from gateway.mqtt.session_rows import StoredWill
 from gateway.mqtt.sieve import find_decider
 from gateway.mqtt.subscribing import Steps
 from gateway.net.protocol import ConnectionHandler, Transport

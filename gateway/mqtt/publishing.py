@@ -24,7 +24,7 @@ from gateway.mqtt.publish_properties import PublishProperties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.rewriting import Rewriting
 from gateway.mqtt.session import Session
-from gateway.mqtt.session_table import StoredWill
+from gateway.mqtt.session_rows import StoredWill
 from gateway.mqtt.topics import DELAYED_PREFIX, check_topic, is_for_clients
 from gateway.net.protocol import Transport
 

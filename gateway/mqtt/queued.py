@@ -8,18 +8,28 @@ are added up in a few sums a queue. What the limit leaves is right to a sixteent
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from core.broker import Broker
 from core.lmq.waiters import Reader
 from core.message import AWAY, StoredBatch
 from gateway.chores import Chores
 from gateway.mqtt.queued_limits import QueuedLimits, RowTable, WaitingMax
-from gateway.mqtt.session import ABREAST, OFFLINE, Session, Subscription
+from gateway.mqtt.session import Subscription
 
 SUMS = 16  # of a queue at the limit
 READ_COUNT_MAX = 256  # messages that are looked at in a step, some 100 us
 READ_BYTES_MAX = 1 << 30  # of which only heads are looked at
+
+
+class Behind(NamedTuple):
+    """A subscription at QoS 1 or 2 that reads by itself, and may be behind in its queue."""
+
+    client_id: bytes
+    queue_ref: int
+    position: int
+    is_away: bool  # there is nobody to send to
 
 
 class Newest:
@@ -150,34 +160,33 @@ class Queued:
         tally = self._tallies.get((queue_ref, limit.size))
         return max(first, tally.newest.first) if tally is not None and tally.newest.is_over else first
 
-    def look(self, sessions: Iterable[Session], let_go: Callable[[Subscription], None]) -> None:
-        """Count what came where something waits, in steps; the sessions may come and go meanwhile.
+    def look(self, behind: Callable[[], Iterator[Behind | None]], let_go: Callable[[bytes], None]) -> None:
+        """Count what came where something waits, in steps.
 
         Args:
-            sessions: All of them.
-            let_go: Called for each subscription without a connection whose session has limits of its own: the log need
-                not keep what is over them.
+            behind: Begins a walk over what may be behind; it has a step where it gives None.
+            let_go: Called for each client without a connection that has more waiting than its own limits let: the log
+                need not keep that.
         """
-        limits = self.limits
-        if limits.has_bytes and not self._is_looking:
+        if self.limits.has_bytes and not self._is_looking:
             self._is_looking = True
-            self._chores.start(self._look(list(sessions), let_go))
+            self._chores.start(self._look(behind(), let_go))
 
-    def _look(self, sessions: list[Session], let_go: Callable[[Subscription], None]) -> Iterator[None]:
+    def _look(self, behind: Iterator[Behind | None], let_go: Callable[[bytes], None]) -> Iterator[None]:
         try:
             limits = self.limits
             bytes_max = limits.general.size
             tallies: dict[tuple[int, int], Tally] = {}
-            for session in sessions:
-                limit, is_own = limits.of(session), limits.is_own(session)
-                for subscription in list(session.subscriptions.values()):
-                    if subscription.state == ABREAST or not is_limited(subscription):
-                        continue
-                    if is_own and subscription.state == OFFLINE:
-                        let_go(subscription)
-                    if limit.size:
-                        self._note(tallies, subscription, limit.size)
-                yield
+            for one in behind:
+                if one is None:
+                    yield
+                    continue
+                limit = limits.of_client(one.client_id)
+                is_own = one.is_away and limits.is_own(one.client_id)
+                if is_own and self._find_first(one.queue_ref, limit) > one.position:
+                    let_go(one.client_id)
+                if limit.size:
+                    self._note(tallies, one, limit.size)
             if bytes_max == limits.general.size:
                 self._keep(tallies)
                 for tally in list(tallies.values()):
@@ -186,14 +195,13 @@ class Queued:
         finally:
             self._is_looking = False
 
-    def _note(self, tallies: dict[tuple[int, int], Tally], subscription: Subscription, bytes_max: int) -> None:
+    def _note(self, tallies: dict[tuple[int, int], Tally], one: Behind, bytes_max: int) -> None:
         """Have a queue counted from a place on, at least; what was counted before is used again."""
-        key = subscription.queue_ref, bytes_max
-        position = subscription.position
+        key = one.queue_ref, bytes_max
         tally = tallies.get(key) or self._tallies.get(key)
-        if tally is None or (position < tally.newest.first and not tally.newest.is_over):
-            newest = Newest(position, bytes_max)
-            tally = Tally(self._broker, self._chores, self._batch, subscription.queue_ref, newest)
+        if tally is None or (one.position < tally.newest.first and not tally.newest.is_over):
+            newest = Newest(one.position, bytes_max)
+            tally = Tally(self._broker, self._chores, self._batch, one.queue_ref, newest)
         tallies[key] = tally
 
     def _keep(self, tallies: dict[tuple[int, int], Tally]) -> None:

@@ -65,13 +65,17 @@ class QueuedLimits:
         """Return the clients whose sessions have limits of their own."""
         return list(self._own)
 
-    def is_own(self, session: Session) -> bool:
-        """Return whether a session has limits of its own."""
-        return session.client_id in self._own
+    def is_own(self, client_id: bytes) -> bool:
+        """Return whether a client's session has limits of its own."""
+        return client_id in self._own
 
     def of(self, session: Session) -> WaitingMax:
         """Return what may wait for a session by one subscription."""
-        own = self._own.get(session.client_id)
+        return self.of_client(session.client_id)
+
+    def of_client(self, client_id: bytes) -> WaitingMax:
+        """Return what may wait for a client's session by one subscription."""
+        own = self._own.get(client_id)
         return self.general if own is None else own.within(self.general)
 
     def note(self, session: Session, own: WaitingMax) -> None:

@@ -60,6 +60,7 @@ class MqttServices:
         self.exact = ExactJournal(broker.journal("mqtt_exact"))
         self.sessions = SessionTable(broker.table, places, catch_ups, self.exact, broker.when_kept)
         self.delivery = Delivery(broker, settings, places, catch_ups, self.exact)
+        self.sessions.loader.window_max = lambda: self.delivery.inflight_max
         self.sessions.find_first = self.delivery.queued.find_first
         self.subscribing = Subscribing(
             broker, self.sessions, self.delivery, self.metrics, settings.subscription_count_max

@@ -2,85 +2,47 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
-from itertools import pairwise
-from typing import Protocol
+from typing import NamedTuple
 
 from core.errors import LmqError
 from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.exact import ExactJournal
-from gateway.mqtt.packets import Will
-from gateway.mqtt.properties import NO_PROPERTIES, OF_WILL, decode_properties, encode_properties
+from gateway.mqtt.queued import Behind, is_limited
 from gateway.mqtt.replay import is_replay
-from gateway.mqtt.session import NEVER, NO_SLOT, NOTHING_OWED, Session, Subscription
+from gateway.mqtt.session import ABREAST, NEVER, NO_SLOT, NOTHING_OWED, OFFLINE, Session, Subscription
+from gateway.mqtt.session_loader import PlacesTable, Queues, Resting, SessionLoader, TableLike, filters_of
+from gateway.mqtt.session_rows import (
+    REPLAY_OVER,
+    StoredWill,
+    SubscriptionRow,
+    pack_session,
+    pack_subscription,
+    pack_will,
+    parse_will,
+    subscription_key,
+)
+from gateway.net.protocol import Transport
 
-_SUBSCRIPTION = struct.Struct(">Bqqq")  # granted QoS, slots
-REPLAY_OVER = 0x80  # beside the options: a replay reads its filter's own queue
-_OPTIONS = struct.Struct(">BI")  # what MQTT 5 adds: options, subscription identifier
-_SESSION = struct.Struct(">qBI")  # when its connection went, 0 while it has one; version; how long it lives then
-_SESSION_VERSION = 2  # the owner's name follows
-_SESSION_1 = struct.Struct(">qB")  # without how long it lives
-_OLD_SESSION = struct.Struct(">q")  # without an owner
-_WILL = struct.Struct(">BHHH")  # QoS and retain flag, sizes of topic, user and host
-_WILL_RETAIN = 0x04
-_WILL_PROPERTIES = 0x08  # those of MQTT 5 are there, before the body
-_WILL_DUE = 0x10  # when it is published stands before the body, and before those
 _EXACT = 2
-_DUE = struct.Struct(">q")
 
 
-class TableLike(Protocol):
-    """A durable map."""
+class Outline(NamedTuple):
+    """What is told of a session without loading it."""
 
-    def get(self, key: bytes) -> bytes | None:
-        """Return the value of `key`, or None."""
-
-    def put(self, key: bytes, value: bytes) -> None:
-        """Set the value of `key`."""
-
-    def delete(self, key: bytes) -> None:
-        """Remove `key`."""
-
-    def items(self) -> Iterator[tuple[bytes, bytes]]:
-        """Give all keys and values."""
-
-
-class PlacesTable(Protocol):
-    """Numbers that survive a killed process, in slots that their owner remembers."""
-
-    def reserve(self, slots_in_use: Iterable[int]) -> None:
-        """Say at the start which slots are owned."""
-
-    def acquire(self, value: int = 0) -> int:
-        """Return a free slot, with a number in it."""
-
-    def release(self, slot: int) -> None:
-        """Give a slot back."""
-
-    def get(self, slot: int) -> int:
-        """Return the number of a slot."""
-
-    def set(self, slot: int, value: int) -> None:
-        """Set the number of a slot."""
-
-
-class StoredWill:
-    """A will and whose it is; `due_ms` is when it is published, 0 while its client is connected."""
-
-    __slots__ = ("client_id", "due_ms", "host", "user", "will")
-
-    def __init__(self, client_id: bytes, user: bytes, host: bytes, will: Will, due_ms: int = 0) -> None:
-        self.client_id = client_id
-        self.user = user
-        self.host = host
-        self.will = will
-        self.due_ms = due_ms
+    client_id: bytes
+    owner: bytes | None  # None where that was not written down
+    outlet: Transport | None
+    is_persistent: bool
+    expiry_s: int
+    subscription_count: int
+    inflight_count: int
 
 
 class SessionTable:
-    """All sessions.
+    """All sessions. A durable one is loaded when it is asked for the first time since the start.
 
     Slots are given back only when the change that frees them is durable: else a killed process could find two
     subscriptions with one slot.
@@ -104,13 +66,15 @@ class SessionTable:
         self._session_rows = table("mqtt_sessions")
         self._subscription_rows = table("mqtt_subscriptions")
         self._will_rows = table("mqtt_wills")
+        self.loader = SessionLoader(self._session_rows, self._subscription_rows, places, catch_ups, exact)
         self._places = places
         self._catch_ups = catch_ups
         self._exact = exact
         self._when_kept = when_kept
         self.find_first: Callable[[int], int] | None = None  # gives what of a queue is for those that are behind
-        self._sessions: dict[bytes, Session] = {}
-        self._idle_since_ms: dict[Session, int] = {}
+        self._sessions: dict[bytes, Session | Resting] = {}
+        self._resting_count = 0
+        self._idle_since_ms: dict[Session, int] = {}  # of those that are loaded
 
     def __len__(self) -> int:
         """Return how many sessions there are."""
@@ -119,87 +83,94 @@ class SessionTable:
     @property
     def idle_count(self) -> int:
         """How many have no connection."""
-        return len(self._idle_since_ms)
+        return self._resting_count + len(self._idle_since_ms)
 
     def __iter__(self) -> Iterator[Session]:
-        """Give all sessions."""
-        return iter(self._sessions.values())
+        """Give all sessions, to be looked at: one that is not loaded as it would be now, and it is not loaded by that.
 
-    def __reversed__(self) -> Iterator[Session]:
-        """Give all sessions, those first that came last."""
-        return reversed(self._sessions.values())
+        They may come and go meanwhile.
+        """
+        for client_id in list(self._sessions):
+            with self.looking(client_id) as session:
+                if session is not None:
+                    yield session
 
-    def load(
-        self,
-        open_queue: Callable[[bytes], int],
-        max_offset: Callable[[int], int],
-        next_version: int,
-        now_ms: int,
-        open_history: Callable[[], int],
-    ) -> None:
-        """Make the sessions that were written down.
+    def __reversed__(self) -> Iterator[bytes]:
+        """Give the clients of all sessions, those first that came last; each is the same object while it is there."""
+        return reversed(self._sessions)
+
+    def is_there(self, client_id: bytes) -> bool:
+        """Return whether one of `__reversed__` still has the session that it had then."""
+        found = self._sessions.get(client_id)
+        return found is not None and (found.client_id if isinstance(found, Session) else found[0]) is client_id
+
+    def load(self, queues: Queues, next_version: int, now_ms: int) -> None:
+        """Read which sessions were written down, and what they are in the middle of; the journal of QoS 2 was read.
 
         Args:
-            open_queue: Gives the queue of a filter.
-            max_offset: Gives the end of a queue.
+            queues: Where their subscriptions read.
             next_version: Above the versions of all retained messages.
             now_ms: When this is.
-            open_history: Gives the queue that replays are read from.
         """
-        for client_id, row in self._session_rows.items():
-            idle_since_ms, user, expiry_s = _parse_session(row)
-            session = self._sessions[client_id] = Session(client_id, user, is_persistent=True)
-            session.expiry_s = expiry_s
-            self._idle_since_ms[session] = idle_since_ms or now_ms
-        rows = list(self._subscription_rows.items())
-        self._places.reserve(
-            [slot for _, row in rows for slot in _SUBSCRIPTION.unpack_from(row)[1:] if slot != NO_SLOT]
-        )
-        self._catch_ups.load()
-        for key, row in rows:
-            client_id, _, topic_filter = key.partition(b"\x00")
-            owner = self._sessions.get(client_id)
-            if owner is None:  # a process was killed between two commits
-                self._subscription_rows.delete(key)
-            else:
-                queue_ref = open_queue(topic_filter)
-                qos = _SUBSCRIPTION.unpack_from(row)[0]
-                options, identifier = (
-                    _OPTIONS.unpack_from(row, _SUBSCRIPTION.size) if len(row) > _SUBSCRIPTION.size else (0, 0)
-                )
-                replays = is_replay(topic_filter) and not options & REPLAY_OVER
-                queue_ref = open_history() if replays else queue_ref
-                made = Subscription(owner, topic_filter, qos, queue_ref, max_offset(queue_ref))
-                made.first_offset = 0
-                made.is_replay, made.options, made.identifier = replays, options & ~REPLAY_OVER, identifier
-                self._load_places(made, row, next_version)
-                owner.subscriptions[topic_filter] = made
-        self._catch_ups.finish_load()
+        self._sessions.update(self.loader.read(queues, next_version, now_ms))
+        self._resting_count = len(self._sessions)
 
-    def _load_places(self, subscription: Subscription, row: bytes, next_version: int) -> None:
-        _, floor_slot, sent_slot, retained_slot = _SUBSCRIPTION.unpack_from(row)
-        if floor_slot == NO_SLOT:
-            return
-        subscription.floor_slot = floor_slot
-        subscription.sent_slot = sent_slot
-        subscription.retained_slot = retained_slot
-        # A machine that failed may have lost the end of the queue but not the places.
-        end = subscription.position
-        subscription.position = min(self._places.get(floor_slot), end)
-        subscription.dup_until = min(self._places.get(sent_slot), end)
-        until = self._places.get(retained_slot)
-        if until:
-            catch_up = self._catch_ups.take_back(retained_slot, subscription.topic_filter, until, next_version)
-            subscription.session.keep_catch_up(catch_up)
+    def loaded(self) -> Iterator[Session]:
+        """Give the sessions that are loaded."""
+        return (one for one in list(self._sessions.values()) if isinstance(one, Session))
 
     def find(self, client_id: bytes) -> Session | None:
-        """Return the session of a client, or None."""
-        return self._sessions.get(client_id)
+        """Return the session of a client, or None; it is loaded by that."""
+        found = self._sessions.get(client_id)
+        if found is None or isinstance(found, Session):
+            return found
+        session = self._sessions[found[0]] = self.loader.load(found)
+        self._idle_since_ms[session] = self.loader.row_of(client_id).idle_since_ms
+        self._resting_count -= 1
+        return session
+
+    @contextmanager
+    def looking(self, client_id: bytes) -> Iterator[Session | None]:
+        """Give the session of a client to be looked at, or None; it is not loaded by that."""
+        found = self._sessions.get(client_id)
+        if found is None or isinstance(found, Session):
+            yield found
+            return
+        session = self.loader.look(found)
+        try:
+            yield session
+        finally:
+            session.end()
+            session.subscriptions.clear()  # each refers to the session
+
+    def outline(self, client_id: bytes) -> Outline | None:
+        """Return what there is to tell of a client's session, or None; it is not loaded by that."""
+        found = self._sessions.get(client_id)
+        if found is None:
+            return None
+        if isinstance(found, Session):
+            return _outline(found)
+        if self.loader.is_unfinished(client_id):
+            with self.looking(client_id) as session:
+                return None if session is None else _outline(session)
+        row = self.loader.row_of(client_id)
+        return Outline(found[0], row.owner, None, True, row.expiry_s, len(found) - 1, 0)  # noqa: FBT003 # a field
+
+    def outlines(self) -> Iterator[Outline]:
+        """Give what there is to tell of all sessions; they may come and go meanwhile."""
+        return filter(None, map(self.outline, list(self._sessions)))
+
+    def filters_of(self, client_id: bytes) -> list[bytes]:
+        """Return what the session of a client subscribed to; it is not loaded by that."""
+        found = self._sessions.get(client_id)
+        if found is None:
+            return []
+        return list(found.subscriptions) if isinstance(found, Session) else filters_of(found)
 
     def owner_of(self, client_id: bytes) -> bytes:
         """Return the user that the session of a client belongs to; empty: anonymous clients, or nobody."""
-        session = self._sessions.get(client_id)
-        return (session.owner if session is not None else None) or b""
+        outline = self.outline(client_id)
+        return (outline.owner if outline is not None else None) or b""
 
     def create(self, client_id: bytes, owner: bytes, expiry_s: int) -> Session:
         """Make the session of a client that has none; one with an expiry is durable."""
@@ -223,23 +194,26 @@ class SessionTable:
 
     def _write(self, session: Session, idle_since_ms: int) -> None:
         assert session.owner is not None
-        self._session_rows.put(
-            session.client_id, _SESSION.pack(idle_since_ms, _SESSION_VERSION, session.expiry_s) + session.owner
-        )
+        self._session_rows.put(session.client_id, pack_session(idle_since_ms, session.owner, session.expiry_s))
 
     def find_expired(self, now_ms: int, limit_s: int) -> Iterator[Session | None]:
         """Give the durable sessions that have had no connection for as long as they live, `limit_s` at most.
 
         None stands for each of the others, so that the search can go on in many turns; meanwhile some may come and go.
         """
-        for session in list(self._idle_since_ms):
-            yield session if self.is_expired(session, now_ms, limit_s) else None
+        for client_id in list(self._sessions):
+            found = self._sessions.get(client_id)
+            if isinstance(found, Session):
+                yield found if self.is_expired(found, now_ms, limit_s) else None
+            elif found is not None:
+                row = self.loader.row_of(client_id)
+                is_over = _is_over(row.idle_since_ms, min(row.expiry_s, limit_s), now_ms)
+                yield self.find(client_id) if is_over else None
 
     def is_expired(self, session: Session, now_ms: int, limit_s: int) -> bool:
         """Return whether a session has had no connection for as long as it lives, `limit_s` at most."""
-        expiry_s = min(session.expiry_s, limit_s)
         since_ms = self._idle_since_ms.get(session)
-        return expiry_s != NEVER and since_ms is not None and since_ms + 1000 * expiry_s <= now_ms
+        return since_ms is not None and _is_over(since_ms, min(session.expiry_s, limit_s), now_ms)
 
     def remove(self, session: Session) -> None:
         """End a session; the caller has ended its subscriptions."""
@@ -275,10 +249,16 @@ class SessionTable:
 
     def _write_subscription(self, subscription: Subscription) -> None:
         is_over = is_replay(subscription.topic_filter) and not subscription.is_replay
-        row = _SUBSCRIPTION.pack(
-            subscription.qos, subscription.floor_slot, subscription.sent_slot, subscription.retained_slot
-        ) + _OPTIONS.pack(subscription.options | (REPLAY_OVER if is_over else 0), subscription.identifier)
-        self._subscription_rows.put(b"%b\x00%b" % (subscription.session.client_id, subscription.topic_filter), row)
+        row = SubscriptionRow(
+            subscription.qos,
+            subscription.floor_slot,
+            subscription.sent_slot,
+            subscription.retained_slot,
+            subscription.options | (REPLAY_OVER if is_over else 0),
+            subscription.identifier,
+        )
+        key = subscription_key(subscription.session.client_id, subscription.topic_filter)
+        self._subscription_rows.put(key, pack_subscription(row))
 
     def note_place(self, subscription: Subscription) -> None:
         """Write down where a durable subscription begins, which was not known when it was kept."""
@@ -326,7 +306,7 @@ class SessionTable:
         session = subscription.session
         if not session.is_persistent:
             return
-        self._subscription_rows.delete(b"%b\x00%b" % (session.client_id, subscription.topic_filter))
+        self._subscription_rows.delete(subscription_key(session.client_id, subscription.topic_filter))
         self._give_back(subscription)
 
     def _give_back(self, subscription: Subscription) -> None:
@@ -353,32 +333,41 @@ class SessionTable:
 
         Sessions may come and go between two of them: those that come need nothing that was there before.
         """
-        for session in list(self._sessions.values()):
-            if session.is_persistent and self._sessions.get(session.client_id) is session:
-                for subscription in list(session.subscriptions.values()):
-                    if subscription.floor_slot != NO_SLOT and not subscription.is_replay:
-                        position = self._held_from(subscription)
-                        if position < NOTHING_OWED:
-                            yield subscription.queue_ref, position
+        for client_id in list(self._sessions):
+            for queue_ref, place in self._places_of(self._sessions.get(client_id)):
+                position = place if self.find_first is None else max(place, self.find_first(queue_ref))
+                if position < NOTHING_OWED:
+                    yield queue_ref, position
 
-    def _held_from(self, subscription: Subscription) -> int:
-        place = self._places.get(subscription.floor_slot)
-        return place if self.find_first is None else max(place, self.find_first(subscription.queue_ref))
+    def _places_of(self, found: Session | Resting | None) -> Iterator[tuple[int, int]]:
+        if isinstance(found, Session):
+            for one in list(found.subscriptions.values()) if found.is_persistent else ():
+                if one.floor_slot != NO_SLOT and not one.is_replay:
+                    yield one.queue_ref, self._places.get(one.floor_slot)
+        elif found is not None:
+            for queue_ref, place, _ in self.loader.places_of(found):
+                yield queue_ref, place
+
+    def behind(self) -> Iterator[Behind | None]:
+        """Give each subscription at QoS 1 that is by itself, and may be behind in its queue.
+
+        None stands for each session. They may come and go meanwhile.
+        """
+        for client_id in list(self._sessions):
+            found = self._sessions.get(client_id)
+            if isinstance(found, Session):
+                for one in list(found.subscriptions.values()):
+                    if is_limited(one) and one.state != ABREAST:
+                        yield Behind(client_id, one.queue_ref, one.position, one.state == OFFLINE)
+            elif found is not None:
+                for queue_ref, place, shares in self.loader.places_of(found):
+                    if not shares:
+                        yield Behind(client_id, queue_ref, place, is_away=True)
+            yield None
 
     def keep_will(self, stored: StoredWill) -> None:
         """Write down a will, so that it is published also when the process is killed."""
-        will = stored.will
-        flags = (
-            will.qos
-            | (_WILL_RETAIN if will.is_retained else 0)
-            | _WILL_PROPERTIES
-            | (_WILL_DUE if stored.due_ms else 0)
-        )
-        head = _WILL.pack(flags, len(will.topic), len(stored.user), len(stored.host))
-        properties = encode_properties(will.properties.items())
-        if stored.due_ms:
-            properties = _DUE.pack(stored.due_ms) + properties
-        self._will_rows.put(stored.client_id, head + will.topic + stored.user + stored.host + properties + will.body)
+        self._will_rows.put(stored.client_id, pack_will(stored))
 
     def forget_will(self, client_id: bytes) -> None:
         """Remove a client's will."""
@@ -386,30 +375,21 @@ class SessionTable:
 
     def wills(self) -> list[StoredWill]:
         """Return all wills that were written down."""
-        return [_parse_will(client_id, row) for client_id, row in list(self._will_rows.items())]
+        return [parse_will(client_id, row) for client_id, row in list(self._will_rows.items())]
 
 
-def _parse_session(row: bytes) -> tuple[int, bytes | None, int]:
-    """Return since when a session is idle, 0 for not, whose it is, None where the row does not say, and its expiry."""
-    if len(row) == _OLD_SESSION.size:
-        return int(_OLD_SESSION.unpack(row)[0]), None, NEVER
-    since_ms, version = _SESSION_1.unpack_from(row)
-    if version == 1:
-        return int(since_ms), row[_SESSION_1.size :], NEVER
-    return int(since_ms), row[_SESSION.size :], int(_SESSION.unpack_from(row)[2])
+def _outline(session: Session) -> Outline:
+    window = session.window
+    return Outline(
+        session.client_id,
+        session.owner,
+        session.outlet,
+        session.is_persistent,
+        session.expiry_s,
+        len(session.subscriptions),
+        0 if window is None else window.head - window.tail,
+    )
 
 
-def _parse_will(client_id: bytes, row: bytes) -> StoredWill:
-    flags, *sizes = _WILL.unpack_from(row)
-    ends = [_WILL.size]
-    for size in sizes:
-        ends.append(ends[-1] + size)
-    topic, user, host = (row[start:end] for start, end in pairwise(ends))
-    properties, body_at, due_ms = NO_PROPERTIES, ends[-1], 0
-    if flags & _WILL_DUE:
-        (due_ms,) = _DUE.unpack_from(row, body_at)
-        body_at += _DUE.size
-    if flags & _WILL_PROPERTIES:
-        properties, body_at = decode_properties(row, body_at, OF_WILL)
-    will = Will(topic, row[body_at:], flags & 3, bool(flags & _WILL_RETAIN), properties)
-    return StoredWill(client_id, user, host, will, due_ms)
+def _is_over(idle_since_ms: int, expiry_s: int, now_ms: int) -> bool:
+    return expiry_s != NEVER and idle_since_ms + 1000 * expiry_s <= now_ms

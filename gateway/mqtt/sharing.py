@@ -334,14 +334,18 @@ class Sharing:
         """How many groups there are."""
         return len(self._groups)
 
-    def join(self, subscription: Subscription) -> None:
-        """Let a new subscription be of its group, which it may begin."""
-        key = split_share(subscription.topic_filter)
+    def enter(self, topic_filter: bytes) -> SharedGroup:
+        """Count one more subscription to a shared filter, which may begin its group; return that."""
+        key = split_share(topic_filter)
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = SharedGroup(self, self._desk, subscription.topic_filter)
+            group = self._groups[key] = SharedGroup(self, self._desk, topic_filter)
         self._counts[key] = self._counts.get(key, 0) + 1
-        subscription.group = group
+        return group
+
+    def group_of(self, topic_filter: bytes) -> SharedGroup:
+        """Return the group of a shared filter that somebody subscribes to."""
+        return self._groups[split_share(topic_filter)]
 
     def leave(self, subscription: Subscription) -> None:
         """Let a subscription that is stopped be no more of its group, which it may end; harmless for any other."""

@@ -118,6 +118,19 @@ class Subscribing:
         self._broker.bind_filter(inner, name, hides_dollar=True)
         return queue_ref
 
+    def find_queue(self, topic_filter: bytes) -> int:
+        """Return the light queue of a filter that is bound."""
+        return self._broker.find_queue(mqtt_queue_name(plain_filter(topic_filter)))
+
+    def take_up(self, client_id: bytes, topic_filter: bytes) -> int:
+        """Route to a filter that a client's durable session has, whether that is loaded or not; return its queue."""
+        queue_ref = self.bind(topic_filter)
+        self.subscription_count += 1
+        if is_shared(topic_filter):
+            self.sharing.enter(topic_filter)
+        self.exclusive.take(client_id, topic_filter)
+        return queue_ref
+
     def subscribe(
         self, session: Session, packet: Subscribe, may: Permissions, now_ms: int, then: Callable[[int, Granted], None]
     ) -> Steps:
@@ -191,8 +204,8 @@ class Subscribing:
             found = session.subscriptions[topic_filter] = self._make(session, topic_filter, granted, now_ms)
             self.subscription_count += 1
             if shares:
-                self.sharing.join(found)
-            self.exclusive.take(found)
+                found.group = self.sharing.enter(topic_filter)
+            self.exclusive.take(session.client_id, topic_filter)
         if refused is not None or found is None:
             return GrantedFilter(topic_filter, refused or ReasonCode.UNSPECIFIED_ERROR, wants_retained=False)
         self._set_options(found, granted, options & (NO_LOCAL | RETAIN_AS_PUBLISHED), identifier)
@@ -300,7 +313,7 @@ class Subscribing:
         self.handover.forget(subscription)
         self._sessions.forget_subscription(subscription)
         self.sharing.leave(subscription)
-        self.exclusive.give_back(subscription)
+        self.exclusive.give_back(subscription.session.client_id, subscription.topic_filter)
         subscription.session.drop_subscription(subscription)
         inner = plain_filter(subscription.topic_filter)
         self._broker.unbind_filter(inner, mqtt_queue_name(inner))

@@ -15,7 +15,8 @@ from gateway.mqtt.login import PROTOCOL
 from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import Property
 from gateway.mqtt.publishing import Publishing
-from gateway.mqtt.session_table import SessionTable, StoredWill
+from gateway.mqtt.session_rows import StoredWill
+from gateway.mqtt.session_table import SessionTable
 from gateway.mqtt.topics import DELAYED_PREFIX, is_for_clients, split_delayed
 
 LOGGER = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ class Wills:
             if stored.due_ms > now_ms:
                 self._delayed[stored.client_id] = Delayed(stored.due_ms, stored, may)
             else:
-                session = self._sessions.find(stored.client_id)
+                session = self._sessions.outline(stored.client_id)
                 self.leave(stored, may, 0 if session is None else session.expiry_s, now_ms)
 
     def leave(self, stored: StoredWill, may: Permissions | None, expiry_s: int, now_ms: int) -> None:

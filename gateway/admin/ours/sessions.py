@@ -83,9 +83,9 @@ class SessionRoster(Roster[str, SessionEntry]):
         return OrderedPart(
             lambda: reversed(table),
             lambda: len(table),
-            lambda session: table.find(session.client_id) is session,
-            lambda session: text_of(session.client_id),
-            describe_session,
+            table.is_there,
+            text_of,
+            lambda client_id: _describe(table, client_id),
         )
 
 
@@ -110,6 +110,12 @@ class SubscriptionRoster(Roster[str, Placed]):
             return None if entry is None else (text_of(found[0]), entry)
 
         return WalkedPart(inventory.filters, lambda found: text_of(found[1]), tell)
+
+
+def _describe(table: SessionTable, client_id: bytes) -> SessionEntry:
+    outline = table.outline(client_id)
+    assert outline is not None  # it is there
+    return describe_session(outline)
 
 
 def _sessions(inventory: Inventory, caller: Caller) -> Iterator[SessionEntry | None]:

@@ -170,7 +170,7 @@ class AskedBackend:
         return BackendError(why)
 
     def vouch(self, question: Question, reply: Reply) -> Token:
-        """Return what somebody comes in by whom it let in."""
+        """Return the login of a user that the back end let in."""
         groups = tuple(dict.fromkeys((*reply.groups, *self.settings.groups)))
         tags = tuple(tag for tag in TAGS if tag in groups) if self.settings.admin_tags else ()
         topics = None if self._topics is None else self

@@ -43,7 +43,7 @@ class HttpClient:
 
     Args:
         url: The address, with a path and perhaps a query.
-        ca: A PEM file with who signs its certificate; None: those that this machine trusts.
+        ca: A PEM file with the authorities that sign its certificate; None: those that this machine trusts.
         body_bytes_max: Of an answer; a longer one is none.
 
     Raises:
@@ -153,7 +153,7 @@ def _read_headers(event: h11.Response) -> dict[str, str]:
 
 
 def make_tls(ca: Path | None) -> ssl.SSLContext:
-    """Return how a server proves who it is.
+    """Return how a server proves its identity.
 
     Raises:
         SettingsError: The file cannot be used.

@@ -1,4 +1,4 @@
-"""A directory of users: who can bind as an entry is the user, groups are in an attribute or in entries of their own.
+"""A directory of users: a bind as an entry proves the user, groups are in an attribute or in entries of their own.
 
 The library is that of the extra `ldap`: import this module where a directory is asked only.
 
@@ -124,7 +124,7 @@ class LdapBackend:
         return not self._names or any(user in _values(entry, name) for name in self._names)
 
     def _connect(self, dn: str, password: str) -> ldap3.Connection:
-        """Return a connection that said who it is; an empty DN is nobody in particular."""
+        """Return a connection that is bound as a DN; an empty one is anonymous."""
         connection = ldap3.Connection(
             self._make_server(),
             user=dn or None,

@@ -23,7 +23,7 @@ class PostgresDatabase:
     """One database.
 
     Args:
-        dsn: Where it is, and who asks: postgresql://user:password@host/database.
+        dsn: Where it is, and as which role to ask: postgresql://user:password@host/database.
         timeout_ms: For one question.
 
     Raises:

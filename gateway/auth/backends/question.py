@@ -18,9 +18,9 @@ class BackendError(Exception):
 
 
 class Question(NamedTuple):
-    """Who wants to come in. `protocol` is a door's, `client` an MQTT client identifier, `host` without a port.
+    """A login to judge. `protocol` is a door's, `client` an MQTT client identifier, `host` without a port.
 
-    `certificate` is one that was verified, in DER; who has one may have no password, `is_by_certificate`, which is a
+    `certificate` is one that was verified, in DER; its holder may have no password, `is_by_certificate`, which is a
     question for back ends that look at certificates alone.
     """
 

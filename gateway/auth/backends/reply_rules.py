@@ -14,7 +14,7 @@ from gateway.rule_settings import RuleSettings
 
 RULES_MAX = 128  # of one answer
 PATTERNS_MAX = 64  # of topics or names of one rule
-ABOUT = {"permit", "actions", "vhosts", "topics", "names", "kinds"}  # who it is for is said already
+ABOUT = {"permit", "actions", "vhosts", "topics", "names", "kinds"}  # the subject is said already
 _ACL = {"permission", "action", "topic"}
 _ACTIONS = {"publish": ("publish",), "subscribe": ("subscribe",), "all": ("publish", "subscribe")}
 _PLACES = {"${clientid}": "%c", "${username}": "%u"}

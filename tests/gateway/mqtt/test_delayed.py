@@ -11,7 +11,7 @@ from gateway.auth.permissions import ALL
 from gateway.mqtt.delayed import Delayed
 from gateway.mqtt.errors import MalformedPacketError
 from gateway.mqtt.packets import Will
-from gateway.mqtt.session_table import StoredWill
+from gateway.mqtt.session_rows import StoredWill
 from tests.support import mqtt
 from tests.support.mqtt import connect, connect_5, puback, publish, publish_5, subscribe
 from tests.support.mqtt_5 import P, encoded, enter, got

@@ -6,7 +6,9 @@ from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.packets import Will
 from gateway.mqtt.session import NEVER, NO_SLOT, Subscription
-from gateway.mqtt.session_table import SessionTable, StoredWill
+from gateway.mqtt.session_loader import Queues
+from gateway.mqtt.session_rows import StoredWill
+from gateway.mqtt.session_table import SessionTable
 from tests.support.stores import MemoryJournal, MemoryPlaces, MemoryTable
 
 
@@ -29,8 +31,16 @@ class Disk:
             self.table, self.places, self.catch_ups, ExactJournal(MemoryJournal()), self.waiting.append
         )
         self.places.lose_owners()
-        table.load(len, lambda queue_ref: (ends or {}).get(queue_ref, 100), 1_000, now_ms, lambda: 0)
+        self.taken_up = []
+        queues = Queues(
+            self.take_up, len, lambda: 0, lambda _: None, lambda queue_ref: (ends or {}).get(queue_ref, 100)
+        )
+        table.load(queues, 1_000, now_ms)
         return table
+
+    def take_up(self, client_id, topic_filter):
+        self.taken_up.append((client_id, topic_filter))
+        return len(topic_filter)
 
     def become_durable(self):
         for callback in self.waiting:

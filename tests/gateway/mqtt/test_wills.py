@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gateway.auth.permissions import ALL, Permissions
 from gateway.mqtt.packets import Will
-from gateway.mqtt.session_table import StoredWill
+from gateway.mqtt.session_rows import StoredWill
 from tests.support.mqtt_door import STORE
 
 STORED = StoredWill(b"c", b"alice", b"\x7f\0\0\1\0\0\7\x5b", Will(b"w/t", b"gone", 0, is_retained=False))

@@ -1,0 +1,285 @@
+"""Sessions made of what is written down of them, one by one, when somebody asks for them.
+
+At the start only what has to be known without a client is read: which filters are routed to, and whose they are. A
+session that is not loaded is a row of keys; all else of it stays where it was written down.
+
+Source: docs/decisions/0068-sessions-are-loaded-when-asked-for.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from gateway.mqtt.catch_up import CatchUp, CatchUps
+from gateway.mqtt.exact import ExactJournal, SentBefore
+from gateway.mqtt.replay import is_replay
+from gateway.mqtt.restoring import choose_owed, restore
+from gateway.mqtt.session import NO_SLOT, NOTHING_OWED, Session, ShareGroup, Subscription
+from gateway.mqtt.session_rows import (
+    REPLAY_OVER,
+    SessionRow,
+    SubscriptionRow,
+    parse_session,
+    parse_subscription,
+)
+from gateway.mqtt.topics import is_shared
+
+Resting = tuple[bytes, ...]  # a session that is not loaded: its client identifier, and the keys of its subscriptions
+
+
+class TableLike(Protocol):
+    """A durable map."""
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of `key`, or None."""
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Set the value of `key`."""
+
+    def delete(self, key: bytes) -> None:
+        """Remove `key`."""
+
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        """Give all keys and values."""
+
+
+class PlacesTable(Protocol):
+    """Numbers that survive a killed process, in slots that their owner remembers."""
+
+    def reserve(self, slots_in_use: Iterable[int]) -> None:
+        """Say at the start which slots are owned."""
+
+    def acquire(self, value: int = 0) -> int:
+        """Return a free slot, with a number in it."""
+
+    def release(self, slot: int) -> None:
+        """Give a slot back."""
+
+    def get(self, slot: int) -> int:
+        """Return the number of a slot."""
+
+    def set(self, slot: int, value: int) -> None:
+        """Set the number of a slot."""
+
+
+class Queues(NamedTuple):
+    """Where subscriptions that are written down read: what the loader asks of the door."""
+
+    take_up: Callable[[bytes, bytes], int]  # routes to a filter of a client from the start on; gives its light queue
+    of_filter: Callable[[bytes], int]  # of one that was taken up
+    of_history: Callable[[], int]  # that replays are read from
+    group_of: Callable[[bytes], ShareGroup]  # of a shared filter that was taken up
+    max_offset: Callable[[int], int]
+
+
+class SessionLoader:
+    """Reads what is written down of durable sessions.
+
+    Args:
+        session_rows: The table of sessions.
+        subscription_rows: The table of subscriptions.
+        places: Where durable subscriptions keep their places.
+        catch_ups: What they are owed of retained messages.
+        exact: What they are in the middle of at QoS 2.
+    """
+
+    def __init__(
+        self,
+        session_rows: TableLike,
+        subscription_rows: TableLike,
+        places: PlacesTable,
+        catch_ups: CatchUps,
+        exact: ExactJournal,
+    ) -> None:
+        self._session_rows = session_rows
+        self._subscription_rows = subscription_rows
+        self._places = places
+        self._catch_ups = catch_ups
+        self._exact = exact
+        self.window_max: Callable[[], int] = _no_room  # how many messages may be in flight
+        self._unfinished: set[bytes] = set()  # clients whose session is not loaded, and in the middle of something
+        self._queues: Queues | None = None
+        self._started_ms = 0
+
+    @property
+    def queues(self) -> Queues:
+        """Where subscriptions read."""
+        assert self._queues is not None  # `read` comes first
+        return self._queues
+
+    def read(self, queues: Queues, next_version: int, now_ms: int) -> dict[bytes, Resting]:
+        """Return all sessions that were written down; the journal of QoS 2 was read.
+
+        Args:
+            queues: Where subscriptions read.
+            next_version: Above the versions of all retained messages.
+            now_ms: When this is.
+        """
+        self._queues, self._started_ms = queues, now_ms
+        found: dict[bytes, Resting] = {row[0]: row[:1] for row in self._session_rows.items()}
+        rows = list(self._subscription_rows.items())
+        self._places.reserve(_slots_of(rows))
+        long: dict[bytes, list[bytes]] = {}  # of clients with several subscriptions
+        owed: dict[int, bytes] = {}
+        for key, value in rows:
+            client_id, _, topic_filter = key.partition(b"\x00")
+            owner = found.get(client_id)
+            if owner is None:  # a process was killed between two commits
+                self._subscription_rows.delete(key)
+                continue
+            if len(owner) == 1:
+                found[owner[0]] = (owner[0], key)
+            else:
+                long.setdefault(owner[0], list(owner)).append(key)
+            row = parse_subscription(value)
+            queue_ref = queues.take_up(owner[0], topic_filter)
+            if row.floor_slot != NO_SLOT and self._check_places(topic_filter, row, queue_ref):
+                owed[row.retained_slot] = owner[0]
+        for client_id, keys in long.items():
+            found[client_id] = tuple(keys)
+        self._catch_ups.load(owed, next_version)
+        self._unfinished = {*owed.values(), *self._exact.choose(partial(self._choose_sent, found))}
+        self._catch_ups.finish_load()  # first: what is complete is forgotten in the journal of QoS 2
+        self._exact.finish_load()
+        return found
+
+    def _check_places(self, topic_filter: bytes, row: SubscriptionRow, queue_ref: int) -> bool:
+        """Return whether retained messages are owed.
+
+        A machine that failed may have lost the end of the queue but not the places. They are set to that end before
+        the queue grows again: what comes then is new to the session.
+        """
+        end = self.queues.max_offset(self.queues.of_history() if _replays(topic_filter, row) else queue_ref)
+        for slot in (row.floor_slot, row.sent_slot):
+            if end < self._places.get(slot) < NOTHING_OWED:
+                self._places.set(slot, end)
+        return self._places.get(row.retained_slot) > 0
+
+    def _choose_sent(
+        self, sessions: dict[bytes, Resting], client_id: bytes, sent: list[SentBefore]
+    ) -> list[SentBefore] | None:
+        """Return what is still to be known of what a client was sent at QoS 2, None where it has no session.
+
+        Below the place of its subscription all is settled. What is a client's of a shared one is nobody else's: the
+        kill may have come before it was done for the group.
+        """
+        if client_id not in sessions:
+            return None
+        floors: dict[int, tuple[int, bytes]] = {}
+        in_flight = {}
+        for topic_filter, row in self._slots_of(sessions[client_id]):
+            floors[row.floor_slot] = self._places.get(row.floor_slot), topic_filter
+            in_flight[row.retained_slot] = self._catch_ups.found_in_flight(row.retained_slot)
+        owed = choose_owed(in_flight, sent)
+        chosen = []
+        for one in sent:
+            floor, topic_filter = floors.get(one.slot, (NOTHING_OWED, b""))
+            if one.number in owed:
+                chosen.append(one)
+            elif one.offset >= floor:
+                chosen.append(one)
+                if is_shared(topic_filter):
+                    self.queues.group_of(topic_filter).own(one.offset)
+        return chosen
+
+    def is_unfinished(self, client_id: bytes) -> bool:
+        """Return whether a session that is not loaded is in the middle of something."""
+        return client_id in self._unfinished
+
+    def load(self, resting: Resting) -> Session:
+        """Return a session as what is written down says it is, to go on with."""
+        session = self._make_session(resting, self._catch_ups.take_back)
+        if session.client_id in self._unfinished:
+            self._unfinished.discard(session.client_id)
+            catch_ups = list((session.catch_ups or {}).values())
+            before = [one.in_flight.copy() for one in catch_ups]
+            restore(session, self._exact.take_back(session), self.window_max())
+            for catch_up, was in zip(catch_ups, before, strict=True):
+                self._catch_ups.note_order(catch_up, was)
+        return session
+
+    def look(self, resting: Resting) -> Session:
+        """Return what `load` would, to be looked at."""
+        session = self._make_session(resting, self._catch_ups.look)
+        if session.client_id in self._unfinished:
+            restore(session, self._exact.look(session.client_id), self.window_max())
+        return session
+
+    def _make_session(self, resting: Resting, catch_up: Callable[[int, bytes, int], CatchUp]) -> Session:
+        client_id, *keys = resting
+        row = self.row_of(client_id)
+        session = Session(client_id, row.owner, is_persistent=True)
+        session.expiry_s = row.expiry_s
+        for topic_filter, each in self._subscriptions(client_id, keys):
+            session.subscriptions[topic_filter] = self._make(session, topic_filter, each)
+            until = self._places.get(each.retained_slot) if each.floor_slot != NO_SLOT else 0
+            if until:
+                session.keep_catch_up(catch_up(each.retained_slot, topic_filter, until))
+        return session
+
+    def row_of(self, client_id: bytes) -> SessionRow:
+        """Return what is written down of a session; one that was connected at the end is idle since the start."""
+        value = self._session_rows.get(client_id)
+        assert value is not None
+        row = parse_session(value)
+        return row if row.idle_since_ms else row._replace(idle_since_ms=self._started_ms)
+
+    def _subscriptions(self, client_id: bytes, keys: Iterable[bytes]) -> Iterator[tuple[bytes, SubscriptionRow]]:
+        for key in keys:
+            value = self._subscription_rows.get(key)
+            assert value is not None
+            yield key[len(client_id) + 1 :], parse_subscription(value)
+
+    def _make(self, session: Session, topic_filter: bytes, row: SubscriptionRow) -> Subscription:
+        queues, replays = self.queues, _replays(topic_filter, row)
+        queue_ref = queues.of_history() if replays else queues.of_filter(topic_filter)
+        made = Subscription(session, topic_filter, row.qos, queue_ref, queues.max_offset(queue_ref))
+        made.first_offset = 0
+        made.is_replay, made.options, made.identifier = replays, row.options & ~REPLAY_OVER, row.identifier
+        if is_shared(topic_filter):
+            made.group = queues.group_of(topic_filter)
+        if row.floor_slot != NO_SLOT:
+            self._load_places(made, row)
+        return made
+
+    def _load_places(self, made: Subscription, row: SubscriptionRow) -> None:
+        made.floor_slot, made.sent_slot, made.retained_slot = row.floor_slot, row.sent_slot, row.retained_slot
+        end = made.position
+        made.position = min(self._places.get(made.floor_slot), end)
+        made.dup_until = min(self._places.get(made.sent_slot), end)
+
+    def _slots_of(self, resting: Resting) -> Iterator[tuple[bytes, SubscriptionRow]]:
+        """Give filter and row of each subscription at QoS 1."""
+        client_id, *keys = resting
+        return (each for each in self._subscriptions(client_id, keys) if each[1].floor_slot != NO_SLOT)
+
+    def places_of(self, resting: Resting) -> Iterator[tuple[int, int, bool]]:
+        """Give queue and first unacknowledged offset of each subscription at QoS 1, and whether it is shared."""
+        client_id, *keys = resting
+        for topic_filter, row in self._subscriptions(client_id, keys):
+            if row.floor_slot != NO_SLOT and not _replays(topic_filter, row):
+                place = self._places.get(row.floor_slot)
+                yield self.queues.of_filter(topic_filter), place, is_shared(topic_filter)
+
+
+def _no_room() -> int:
+    return 0
+
+
+def filters_of(resting: Resting) -> list[bytes]:
+    """Return what a session that is not loaded subscribed to."""
+    client_id, *keys = resting
+    return [key[len(client_id) + 1 :] for key in keys]
+
+
+def _replays(topic_filter: bytes, row: SubscriptionRow) -> bool:
+    return is_replay(topic_filter) and not row.options & REPLAY_OVER
+
+
+def _slots_of(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[int]:
+    for _, value in rows:
+        for slot in parse_subscription(value)[1:4]:
+            if slot != NO_SLOT:
+                yield slot

@@ -1,0 +1,123 @@
+"""How sessions, their subscriptions and wills are written down.
+
+Source: docs/storage-format.md, "Definitions".
+"""
+
+from __future__ import annotations
+
+import struct
+from itertools import pairwise
+from typing import NamedTuple
+
+from gateway.mqtt.packets import Will
+from gateway.mqtt.properties import NO_PROPERTIES, OF_WILL, decode_properties, encode_properties
+from gateway.mqtt.session import NEVER
+
+REPLAY_OVER = 0x80  # beside the options: a replay reads its filter's own queue
+_SUBSCRIPTION = struct.Struct(">Bqqq")  # granted QoS, slots
+_OPTIONS = struct.Struct(">BI")  # what MQTT 5 adds: options, subscription identifier
+_SESSION = struct.Struct(">qBI")  # when its connection went, 0 while it has one; version; how long it lives then
+_SESSION_VERSION = 2  # the owner's name follows
+_SESSION_1 = struct.Struct(">qB")  # without how long it lives
+_OLD_SESSION = struct.Struct(">q")  # without an owner
+_WILL = struct.Struct(">BHHH")  # QoS and retain flag, sizes of topic, user and host
+_WILL_RETAIN = 0x04
+_WILL_PROPERTIES = 0x08  # those of MQTT 5 are there, before the body
+_WILL_DUE = 0x10  # when it is published stands before the body, and before those
+_DUE = struct.Struct(">q")
+
+
+class SessionRow(NamedTuple):
+    """What is written down of a session: since when it is idle, 0 for not; whose it is, None where that is not said."""
+
+    idle_since_ms: int
+    owner: bytes | None
+    expiry_s: int
+
+
+class SubscriptionRow(NamedTuple):
+    """What is written down of a subscription."""
+
+    qos: int
+    floor_slot: int
+    sent_slot: int
+    retained_slot: int
+    options: int  # as in SUBSCRIBE, and REPLAY_OVER
+    identifier: int
+
+
+class StoredWill:
+    """A will and whose it is; `due_ms` is when it is published, 0 while its client is connected."""
+
+    __slots__ = ("client_id", "due_ms", "host", "user", "will")
+
+    def __init__(self, client_id: bytes, user: bytes, host: bytes, will: Will, due_ms: int = 0) -> None:
+        self.client_id = client_id
+        self.user = user
+        self.host = host
+        self.will = will
+        self.due_ms = due_ms
+
+
+def pack_session(idle_since_ms: int, owner: bytes, expiry_s: int) -> bytes:
+    """Return the row of a session, by its client identifier."""
+    return _SESSION.pack(idle_since_ms, _SESSION_VERSION, expiry_s) + owner
+
+
+def parse_session(row: bytes) -> SessionRow:
+    """Return what the row of a session says, of this version or one before."""
+    if len(row) == _OLD_SESSION.size:
+        return SessionRow(int(_OLD_SESSION.unpack(row)[0]), None, NEVER)
+    since_ms, version = _SESSION_1.unpack_from(row)
+    if version == 1:
+        return SessionRow(int(since_ms), row[_SESSION_1.size :], NEVER)
+    return SessionRow(int(since_ms), row[_SESSION.size :], int(_SESSION.unpack_from(row)[2]))
+
+
+def subscription_key(client_id: bytes, topic_filter: bytes) -> bytes:
+    """Return the key of a subscription's row: no client identifier has a zero byte."""
+    return b"%b\x00%b" % (client_id, topic_filter)
+
+
+def pack_subscription(row: SubscriptionRow) -> bytes:
+    """Return the row of a subscription, by its key."""
+    slots = (row.floor_slot, row.sent_slot, row.retained_slot)
+    return _SUBSCRIPTION.pack(row.qos, *slots) + _OPTIONS.pack(row.options, row.identifier)
+
+
+def parse_subscription(row: bytes) -> SubscriptionRow:
+    """Return what the row of a subscription says, also one of before MQTT 5."""
+    size = _SUBSCRIPTION.size
+    options, identifier = _OPTIONS.unpack_from(row, size) if len(row) > size else (0, 0)
+    qos, floor_slot, sent_slot, retained_slot = _SUBSCRIPTION.unpack_from(row)
+    return SubscriptionRow(qos, floor_slot, sent_slot, retained_slot, options, identifier)
+
+
+def pack_will(stored: StoredWill) -> bytes:
+    """Return the row of a will, by its client identifier."""
+    will = stored.will
+    flags = (
+        will.qos | (_WILL_RETAIN if will.is_retained else 0) | _WILL_PROPERTIES | (_WILL_DUE if stored.due_ms else 0)
+    )
+    head = _WILL.pack(flags, len(will.topic), len(stored.user), len(stored.host))
+    properties = encode_properties(will.properties.items())
+    if stored.due_ms:
+        properties = _DUE.pack(stored.due_ms) + properties
+    return head + will.topic + stored.user + stored.host + properties + will.body
+
+
+def parse_will(client_id: bytes, row: bytes) -> StoredWill:
+    """Return what the row of a client's will says."""
+    flags, *sizes = _WILL.unpack_from(row)
+    ends = [_WILL.size]
+    for size in sizes:
+        ends.append(ends[-1] + size)
+    topic, user, host = (row[start:end] for start, end in pairwise(ends))
+    properties, body_at, due_ms = NO_PROPERTIES, ends[-1], 0
+    if flags & _WILL_DUE:
+        (due_ms,) = _DUE.unpack_from(row, body_at)
+        body_at += _DUE.size
+    if flags & _WILL_PROPERTIES:
+        properties, body_at = decode_properties(row, body_at, OF_WILL)
+    will = Will(topic, row[body_at:], flags & 3, bool(flags & _WILL_RETAIN), properties)
+    return StoredWill(client_id, user, host, will, due_ms)

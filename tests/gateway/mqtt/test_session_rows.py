@@ -1,0 +1,73 @@
+"""What was written down is read again, also by a later version."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given, strategies as st
+
+from gateway.mqtt.packets import Will
+from gateway.mqtt.properties import NO_PROPERTIES
+from gateway.mqtt.session import NEVER
+from gateway.mqtt.session_rows import (
+    SessionRow,
+    StoredWill,
+    SubscriptionRow,
+    pack_session,
+    pack_subscription,
+    pack_will,
+    parse_session,
+    parse_subscription,
+    parse_will,
+    subscription_key,
+)
+
+NUMBERS = st.integers(-1, 2**40)
+
+
+@given(since_ms=st.integers(0, 2**50), owner=st.binary(max_size=20), expiry_s=st.integers(0, NEVER))
+def test_session(since_ms, owner, expiry_s):
+    assert parse_session(pack_session(since_ms, owner, expiry_s)) == SessionRow(since_ms, owner, expiry_s)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (struct.pack(">q", 5), SessionRow(5, None, NEVER)),
+        (struct.pack(">qB", 5, 1), SessionRow(5, b"", NEVER)),
+        (struct.pack(">qB", 5, 1) + b"ann", SessionRow(5, b"ann", NEVER)),
+    ],
+    ids=["without an owner", "of nobody", "without an expiry"],
+)
+def test_session_of_a_version_before(row, said):
+    assert parse_session(row) == said
+
+
+@given(qos=st.integers(0, 2), slots=st.tuples(NUMBERS, NUMBERS, NUMBERS), options=st.integers(0, 255), number=NUMBERS)
+def test_subscription(qos, slots, options, number):
+    row = SubscriptionRow(qos, *slots, options, max(number, 0) & 0xFFFFFFF)
+    assert parse_subscription(pack_subscription(row)) == row
+
+
+def test_subscription_of_before_mqtt_5():
+    assert parse_subscription(struct.pack(">Bqqq", 1, 7, 8, 9)) == SubscriptionRow(1, 7, 8, 9, 0, 0)
+
+
+def test_key_of_a_subscription_begins_with_its_client():
+    assert subscription_key(b"client", b"a/#") == b"client\x00a/#"
+
+
+@given(
+    topic=st.binary(max_size=20),
+    body=st.binary(max_size=20),
+    user=st.binary(max_size=9),
+    host=st.binary(max_size=9),
+    qos=st.integers(0, 2),
+    is_retained=st.booleans(),
+    due_ms=st.integers(0, 2**50),
+)
+def test_will(topic, body, user, host, qos, is_retained, due_ms):
+    will = Will(topic, body, qos, is_retained, NO_PROPERTIES)
+    found = parse_will(b"c", pack_will(StoredWill(b"c", user, host, will, due_ms)))
+    assert (found.client_id, found.user, found.host, found.will, found.due_ms) == (b"c", user, host, will, due_ms)
