@@ -134,10 +134,11 @@ class ExactJournal:
             choose: Returns what is still to be known of what a client was sent, None where it has no session any more.
         """
         self._is_changed = bool(self._found)
+        newest = {found.name: number for number, found in sorted(self._found.items())}
         for number, found in list(self._found.items()):
-            sent = choose(found.name, [found.sent[key] for key in sorted(found.sent)])
+            is_void = number != newest[found.name]  # its session ended while a disk was full
+            sent = None if is_void else choose(found.name, [found.sent[key] for key in sorted(found.sent)])
             if sent is not None and (found.taken or sent):
-                self._found.pop(self._numbers.get(found.name, 0), None)  # of before a disk was full
                 found.sent = {one.number: one for one in sent}
                 self._numbers[found.name] = number
             else:

@@ -378,6 +378,22 @@ def test_what_a_session_that_is_not_loaded_is_in_the_middle_of_outlives_compacti
     assert (again.taken, journal.look(b"away")) == ({7}, [])
 
 
+def test_what_the_journal_has_of_a_session_before_of_the_same_client_is_void():
+    memory = MemoryJournal()
+    journal = ExactJournal(memory)
+    journal.note_taken(make_session(), [7], 5)  # it ended while a disk was full
+    later = make_session()
+    journal.note_taken(later, [9], 6)
+    journal.note_released(later, [9])
+    again = ExactJournal(memory)
+    again.load(lambda position: 1)
+    asked = []
+    assert again.choose(lambda name, sent: asked.append(name) or sent) == set()
+    assert asked == [later.client_id]  # what the one before was sent is nobody's, of shared subscriptions too
+    again.finish_load()
+    assert list(memory.replay()) == []
+
+
 def test_session_that_is_no_more_is_forgotten():
     memory = MemoryJournal()
     journal = ExactJournal(memory)
