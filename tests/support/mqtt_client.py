@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import select
+import selectors
 import socket
 import time
 
@@ -35,15 +35,17 @@ class MqttClient:
     def read(self, count_max=None, wait_s=WAIT_S):
         """Return whole packets that came: at least one, or none after `wait_s`, or on a connection that is lost."""
         until = time.monotonic() + wait_s
-        while time.monotonic() < until:
-            packets, self.tail = split(self.tail, count_max)
-            if packets:
-                return packets
-            if select.select([self.sock], [], [], max(until - time.monotonic(), 0))[0]:
-                data = self.sock.recv(1 << 16)
-                if not data:
-                    return []
-                self.tail += data
+        with selectors.DefaultSelector() as selector:  # select() takes no descriptor above 1,023
+            selector.register(self.sock, selectors.EVENT_READ)
+            while time.monotonic() < until:
+                packets, self.tail = split(self.tail, count_max)
+                if packets:
+                    return packets
+                if selector.select(max(until - time.monotonic(), 0)):
+                    data = self.sock.recv(1 << 16)
+                    if not data:
+                        return []
+                    self.tail += data
         return []
 
 

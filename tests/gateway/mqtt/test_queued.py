@@ -142,6 +142,22 @@ def test_log_need_not_keep_what_is_over_the_limit_of_an_address(make_world, limi
 
 
 @pytest.mark.parametrize("limits", OWN)
+def test_log_need_not_keep_it_for_a_session_that_is_not_loaded(make_world, limits):
+    world = make_world()
+    come_in(world, b"own", (b"t", 1), limits=limits).vanish()
+    world.close()
+    world.open()
+    send(world, 100)
+    look(world)
+    look(world)
+    assert [one.client_id for one in world.door.sessions.loaded() if one.is_persistent] == []
+    (held,) = world.door.sessions.held_positions()
+    assert held[1] == 100 - SUMS
+    assert world.counts.dropped == {"queue_full": 100 - SUMS}
+    assert numbers(come_in(world, b"own", limits=limits)) == list(range(100 - SUMS, 100))
+
+
+@pytest.mark.parametrize("limits", OWN)
 def test_limit_of_an_address_outlives_a_restart_and_ends_where_the_client_comes_in_by_another(make_world, limits):
     world = make_world()
     come_in(world, b"own", (b"t", 1), limits=limits).vanish()
