@@ -114,7 +114,7 @@ class MqttInventory(Inventory):
 
     def describe_subscription(self, client_id: bytes, topic_filter: bytes) -> SubscriptionEntry | None:
         """Return what a subscription is; None where there is none."""
-        with self._services.sessions.looking(client_id) as session:
+        with self._services.sessions.looking(client_id, topic_filter) as session:
             subscription = None if session is None else session.subscriptions.get(topic_filter)
             return None if subscription is None else self._describe_subscription(subscription)
 

@@ -130,12 +130,18 @@ class SessionTable:
         return session
 
     @contextmanager
-    def looking(self, client_id: bytes) -> Iterator[Session | None]:
-        """Give the session of a client to be looked at, or None; it is not loaded by that."""
+    def looking(self, client_id: bytes, topic_filter: bytes | None = None) -> Iterator[Session | None]:
+        """Give the session of a client to be looked at, or None; it is not loaded by that.
+
+        With a filter it may have no other subscription: some have thousands, each of which takes some 3 us.
+        """
         found = self._sessions.get(client_id)
         if found is None or isinstance(found, Session):
             yield found
             return
+        if topic_filter is not None:
+            wanted = subscription_key(client_id, topic_filter)
+            found = (found[0], *(key for key in found[1:] if key == wanted))
         session = self.loader.look(found)
         try:
             yield session

@@ -93,6 +93,20 @@ def test_operators_are_told_the_same_before_and_after_it_is_loaded(world):
     assert [one for one in world.door.inventory().fates(b"%LMQ%mqtt%a%|h", 2) if one] == fates
 
 
+def test_to_tell_one_subscription_does_not_make_all_of_its_session(world, monkeypatch):
+    leave(world, b"a", *((b"t/%d" % i, i % 3) for i in range(30)))
+    publish_all(world, *((b"t/%d" % i, b"x") for i in range(30)))
+    restart(world)
+    expected = list(world.door.inventory().subscriptions("a"))
+    made, loader = [], world.door.sessions.loader
+    make = loader._make
+    monkeypatch.setattr(loader, "_make", lambda *one: made.append(one) or make(*one))
+    inventory = world.door.inventory()
+    assert [inventory.describe_subscription(*one) for one in inventory.filters() if one is not None] == expected
+    assert (len(made), loaded(world)) == (30, [])
+    assert inventory.describe_subscription(b"a", b"none") is None
+
+
 def test_looking_at_all_sessions_leaves_nothing_for_the_collector(world):
     leave(world, b"c", (b"a", 1), (b"b", 1))
     restart(world)
