@@ -22,7 +22,8 @@ from gateway.bridges.packets import FAILURE, NEVER_S
 from gateway.mqtt.properties import Properties, Property, Value
 
 _SILENT = logging.getLogger(f"{__name__}.client")
-_SILENT.setLevel(logging.CRITICAL + 1)  # what the client says of a connection that breaks, it raises as well
+_SILENT.addHandler(logging.NullHandler())
+_SILENT.propagate = False  # what the client says of a connection that breaks, it raises as well
 
 RemoteError = aiomqtt.MqttError
 Message = aiomqtt.Message
