@@ -167,6 +167,7 @@ async def test_server_that_goes_away_lets_nobody_in_and_holds_up_nobody_else(tmp
                 await connect_mqtt(gateway)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # aiormq's, of a refused connection
 async def test_database_that_goes_away_lets_nobody_in_not_as_anonymous_either(tmp_path):
     path = tmp_path / "users.db"
     with sqlite3.connect(path) as connection:

@@ -84,15 +84,15 @@ async def test_gate_turns_away_what_a_client_opens(tmp_path):
             }
         )
         await gateway.reload(wanted)
-        assert await _count_served(host, port, 3) == 1
+        assert await _count_served(host, port, 3, "127.0.0.7") == 1
     finally:
         await gateway.stop()
 
 
-async def _count_served(host, port, count):
+async def _count_served(host, port, count, come_from="127.0.0.1"):
     served = 0
     for _ in range(count):
-        reader, writer = await asyncio.open_connection(host, port)
+        reader, writer = await asyncio.open_connection(host, port, local_addr=(come_from, 0))
         writer.write(b"GET /healthz HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
         with contextlib.suppress(ConnectionError):
             served += (await reader.read()).startswith(b"HTTP/1.1 200")
