@@ -43,7 +43,7 @@ def at(*authenticators, **more):
 
 
 def token(**claims):
-    return make({"sub": "zoe", "exp": int(time.time()) + 60, **claims})
+    return make({"sub": "zoe", "exp": int(time.time()) + 3_600, **claims})
 
 
 def addresses(gateway, name):
@@ -228,7 +228,7 @@ async def test_admin_api_goes_by_what_counts_where_it_is_asked(tmp_path):
             "api": f"Bearer {text}",
         }
         found = []
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=60) as client:
             for host, port in addresses(gateway, "admin"):
                 let_in = []
                 for name, said in tries.items():

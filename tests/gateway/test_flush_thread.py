@@ -151,7 +151,7 @@ async def test_a_file_beside_that_the_disk_refuses_fails_the_flush(tmp_path, cap
 
 @pytest.mark.asyncio
 async def test_a_sync_that_wants_company_begins_when_it_has_come(tmp_path, monkeypatch):
-    monkeypatch.setattr(flush_thread, "COMPANY_PERCENT", 10**9)  # as long as it takes
+    monkeypatch.setattr(flush_thread, "COMPANY_PERCENT", 10**12)  # as long as it takes
     monkeypatch.setattr(flush_thread, "COMPANY_NS_MAX", 1 << 60)
     thread, rounds, _ = make(Store(tmp_path / "f"))
     thread.request()

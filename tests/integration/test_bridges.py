@@ -223,17 +223,23 @@ def test_bridge_of_mosquitto_to_the_gateway_carries_both_ways_and_nothing_comes_
 
 
 def wait_until_it_carries(from_here, there):
-    """Publish until Mosquitto's bridge has subscribed."""
+    """Publish until Mosquitto's bridge has subscribed, and read all that came of that."""
     deadline = time.monotonic() + WAIT_S
     while not there.read(wait_s=0.1):
         assert time.monotonic() < deadline
         from_here.send(mqtt.publish(b"shared/ready", b""))
+    from_here.send(mqtt.publish(b"shared/last", b""))
+    topics = set()
+    while b"shared/last" not in topics:
+        packets = there.read()
+        assert packets
+        topics |= {mqtt.parse_publish(packet).topic for packet in packets if packet[0] >> 4 == 3}
 
 
 def came_again(client, expected):
-    """Return how often messages came that did not come once."""
+    """Return how often messages came that did not come once, when all had their time to come."""
     counts = dict.fromkeys(expected, 0)
-    while packets := client.read(wait_s=0.5):
+    while packets := client.read(wait_s=0.5 if all(counts.values()) else WAIT_S):
         for one in [mqtt.parse_publish(packet) for packet in packets if packet[0] >> 4 == 3]:
             if one.topic in counts:
                 counts[one.topic] += 1

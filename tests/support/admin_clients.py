@@ -41,6 +41,13 @@ async def subscribe(gateway, client_id, *filters):
         yield reader
 
 
+async def until_amqp_is_left(gateway):
+    """Wait until all AMQP connections are gone: their end is read after the answer to their close."""
+    async with asyncio.timeout(60):
+        while gateway.doors["amqp"].connections:
+            await asyncio.sleep(0.001)
+
+
 async def retain(gateway, messages):
     """Publish retained messages."""
     async with connect(gateway, "retaining") as (reader, writer):

@@ -78,10 +78,11 @@ class Company:
         return slowest_ms
 
     def kill(self) -> None:
-        """End it where it still runs."""
+        """End it where it still runs, and its pipes."""
         if self._process.poll() is None:
             self._process.kill()
-            self._process.wait()
+        with self._process:  # closes them, and waits
+            pass
 
 
 @contextlib.contextmanager

@@ -130,13 +130,13 @@ async def test_logins_of_a_user_are_counted_by_connection(tmp_path):
         url = f"http://{host}:{port}/api/overview"
         said = []
         for login in (("ann", "secret"), ("ann", "secret"), ("ann", "secret"), ("guest", "guest")):
-            async with httpx.AsyncClient(auth=login) as client:  # a connection of its own
+            async with httpx.AsyncClient(auth=login, timeout=60) as client:  # a connection of its own
                 for _ in range(3):
                     answer = await client.get(url)
                 said.append(answer.status_code)
         assert said == [200, 200, 429, 200]
         token = gateway.api_tokens.add("ci", "ann", ("read",), ends_at_ms=1 << 60, now_ms=0)
-        async with httpx.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as client:
+        async with httpx.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=60) as client:
             answer = await client.get(url)
         assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
         assert answer.json()["reason"] == "connection refused for user 'ann': user connection rate limit (2) is reached"

@@ -9,7 +9,7 @@ import pytest
 from core.properties import encode_properties
 from gateway.admin.outcomes import NOT_KEPT, letter_of
 from tests.support.admin import managed_gateway
-from tests.support.admin_clients import publish, subscribe
+from tests.support.admin_clients import publish, subscribe, until_amqp_is_left
 
 pytestmark = pytest.mark.asyncio
 
@@ -28,7 +28,7 @@ async def _declare(client, name, arguments):
 
 def _device(gateway):
     host, port = gateway.listening["mqtt"]
-    return aiomqtt.Client(host, port, identifier="device", clean_session=False, timeout=5)
+    return aiomqtt.Client(host, port, identifier="device", clean_session=False, timeout=60)
 
 
 async def _fate(client, number):
@@ -90,7 +90,7 @@ async def test_a_dead_letter_and_its_message_name_each_other(tmp_path):
 
 
 async def test_what_waits_at_a_restart_is_known_to_the_end_and_of_the_rest_it_is_told_how_it_may_have_ended(tmp_path):
-    limits = {"x-max-length": 9, "x-message-ttl": 60_000, "x-queue-type": "quorum", "x-delivery-limit": 3}
+    limits = {"x-max-length": 9, "x-message-ttl": 3_600_000, "x-queue-type": "quorum", "x-delivery-limit": 3}
     async with managed_gateway(tmp_path) as (_, client):
         await _declare(client, "plain", {})
         await _declare(client, "strict", limits)
@@ -203,6 +203,7 @@ async def test_of_several_consumers_it_is_told_which_one_had_the_message_while_i
             assert fate["by"].startswith(f"consumer {message.consumer_tag} of guest at 127.0.0.1:")
             assert fate["outcome"] == ("acknowledged" if message.body == b"1" else "rejected")
         await connection.close()
+        await until_amqp_is_left(gateway)
         await view.activity.look()
         assert [(await _fate(client, number))["by"] for number in numbers] == ["", ""]
 

@@ -52,7 +52,10 @@ class Site:
 
     @contextlib.asynccontextmanager
     async def broker(self, serve):
-        """Something else in the place of the other gateway, which ends each connection after `serve`."""
+        """Something else in the place of the other gateway, which ends each connection after `serve`.
+
+        Its port is its own: bridges that are made before do not know it.
+        """
         tasks = []
 
         async def handle(reader, writer):
@@ -64,7 +67,8 @@ class Site:
                 with contextlib.suppress(OSError):
                     await writer.wait_closed()
 
-        async with await asyncio.start_server(handle, "127.0.0.1", self.remote_port):
+        async with await asyncio.start_server(handle, "127.0.0.1", 0) as server:
+            self.remote_port = server.sockets[0].getsockname()[1]
             yield
         await asyncio.gather(*tasks, return_exceptions=True)
 

@@ -231,12 +231,12 @@ async def test_a_broker_that_goes_away_in_the_middle_of_a_write_costs_a_line(sit
         site.client(local) as here,
     ):
         await here.publish("up/a", b"x" * 1_000_000, qos=1)
-        await until(lambda: counts(local).failures == 5)
+        await until(lambda: counts(local).failures >= 5)
     gc.collect()
     said = [record for record in caplog.records if record.levelno >= logging.WARNING and "bridge" in record.message]
     assert [record.levelname for record in said] == ["WARNING"] * len(said)
     assert all(record.message.startswith("bridge is down bridge=cloud address=") for record in said)
-    assert len(said) in {5, 6}
+    assert len(said) == counts(local).failures
     assert {record.name.partition(".")[0] for record in caplog.records} <= {"gateway", "core", "asyncio"}
     assert complaints == []
 

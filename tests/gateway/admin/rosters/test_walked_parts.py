@@ -5,7 +5,7 @@ import pytest
 
 from gateway.admin.rosters.walked_parts import OrderedPart, WalkedPart
 from tests.support.admin import declare, managed_gateway
-from tests.support.admin_clients import subscribe
+from tests.support.admin_clients import subscribe, until_amqp_is_left
 
 pytestmark = pytest.mark.asyncio
 
@@ -57,6 +57,7 @@ async def test_channels_consumers_and_subscriptions_of_now_are_in_each_answer(tm
         assert await _pages(client, "/api/consumers", "consumer_tag") == []
         assert await _pages(client, "/api/channels", "consumer_count") == [0]
         await connection.close()
+        await until_amqp_is_left(gateway)
         assert await _pages(client, "/api/channels", "number") == []
         async with subscribe(gateway, "b", "t/b", "t/a", "$share/g/t"):
             asked = {"sort": "client"}
