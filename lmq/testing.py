@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-READY_S = 30.0  # a machine that does much else; usually it takes a second or two
+READY_S = 60.0  # a machine that does much else; usually it takes a second or two
 STOP_S = 10.0
 LOG_LINES = 200  # of what the gateway wrote last, kept to say why it failed
 SEGMENT_BYTES = 16 * 1024 * 1024  # of the log: small, so that a test needs little disk
@@ -44,17 +44,23 @@ class Broker:
         data_dir: The folder of its data, which is kept; a folder of its own that goes with the broker if not given.
         settings: What differs from the defaults, by name: `{"auth.mqtt_anonymous": False}`; values are Python's,
             or text as in the environment.
+        ready_timeout_s: How long `start` waits until it is ready, on a machine that does much else.
 
     Raises:
         BrokerFailedError: It does not start, such as for a setting that does not exist.
     """
 
     def __init__(
-        self, data_dir: str | os.PathLike[str] | None = None, settings: Mapping[str, object] | None = None
+        self,
+        data_dir: str | os.PathLike[str] | None = None,
+        settings: Mapping[str, object] | None = None,
+        *,
+        ready_timeout_s: float = READY_S,
     ) -> None:
         self._own_folder: tempfile.TemporaryDirectory[str] | None = None
         self._given_folder = None if data_dir is None else Path(data_dir)
         self._settings: dict[str, object] = {"store.segment_bytes": SEGMENT_BYTES, **(settings or {})}
+        self._ready_timeout_s = ready_timeout_s
         self._process: subprocess.Popen[str] | None = None
         self._readers: list[threading.Thread] = []
         self._lines: deque[str] = deque(maxlen=LOG_LINES)
@@ -142,7 +148,7 @@ class Broker:
         """Start it and wait until it is ready; ports are new each time.
 
         Raises:
-            BrokerFailedError: It does not come up, or runs already.
+            BrokerFailedError: It does not come up, or not in time, or runs already.
         """
         if self._process is not None and self._process.poll() is None:
             raise BrokerFailedError("the gateway runs already; stop or kill it before it is started again")
@@ -170,10 +176,11 @@ class Broker:
         ]
         for reader in self._readers:
             reader.start()
-        self._is_told.wait(READY_S)
+        is_told = self._is_told.wait(self._ready_timeout_s)
         if not self._is_ready:
             self.kill()
-            raise BrokerFailedError(f"the gateway did not start:\n{self.log}")
+            what = "did not start" if is_told else f"was not ready within {self._ready_timeout_s:g} s"
+            raise BrokerFailedError(f"the gateway {what}:\n{self.log}")
 
     def stop(self) -> None:
         """Stop it cleanly; its data stays for `start`. Harmless when it is not running."""

@@ -64,6 +64,14 @@ def test_gateway_that_cannot_start_says_why():
         pass
 
 
+def test_gateway_that_is_not_ready_in_time_says_so():
+    broker = Broker(ready_timeout_s=0)
+    with pytest.raises(BrokerFailedError, match="the gateway was not ready within 0 s"), broker:
+        pass
+    with pytest.raises(KeyError):
+        broker.address("mqtt")
+
+
 def test_settings_are_pythons_or_text_and_none_of_this_process(monkeypatch):
     monkeypatch.setenv("LMQ_MQTT__LISTEN", "off")
     settings = {"auth.mqtt_anonymous": False, "store.retention.delete_hours": [4, 16], "admin.listen": "127.0.0.1:0"}
