@@ -12,6 +12,9 @@ from core.reserved import RESERVED_TOPICS
 KIB = 1024
 MIB = 1024 * KIB
 GIB = 1024 * MIB
+LIMIT_MAX = (1 << 53) - 1  # what all readers of JSON know; what is reckoned of it has room in 64 bits
+Limit = Annotated[int, Field(ge=0, le=LIMIT_MAX)]  # a count, size, rate or time that nothing else bounds
+Positive = Annotated[int, Field(ge=1, le=LIMIT_MAX)]  # the same, where 0 means nothing
 _TOPIC = r"^[%|A-Za-z0-9_-]{1,127}$"
 
 
@@ -42,7 +45,8 @@ class RetentionSettings(BaseModel, frozen=True, extra="forbid"):
     """How long messages are kept that nobody needs; those that somebody does need stay."""
 
     age_hours: Annotated[int, Field(ge=1, le=87_600)] = 48  # of older segments only what somebody needs is kept
-    bytes_max: Annotated[int, Field(ge=MIB)] | None = None  # of the whole log; None: as much as the disk takes
+    # of the whole log; None: as much as the disk takes
+    bytes_max: Annotated[int, Field(ge=MIB, le=LIMIT_MAX)] | None = None
     delete_hours: tuple[_Hour, ...] = ()  # of the day, local time, when what is past its age goes; none: at any time
 
 

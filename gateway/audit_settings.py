@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, Field
 
+from core.settings import LIMIT_MAX
 from gateway.events import KINDS, QUIET_KINDS
 
 
@@ -23,6 +24,7 @@ class AuditSettings(BaseModel, frozen=True, extra="forbid"):
     """Who came in, was refused, made, changed and removed what: a file of JSON lines."""
 
     file: Path | None = None  # where it is written; None: nowhere
-    bytes_max: Annotated[int, Field(ge=4_096)] = 16 * 1024 * 1024  # of one file; a full one becomes FILE.1, that FILE.2
+    # of one file; a full one becomes FILE.1, that FILE.2
+    bytes_max: Annotated[int, Field(ge=4_096, le=LIMIT_MAX)] = 16 * 1024 * 1024
     files_max: Annotated[int, Field(ge=1, le=1_000)] = 8  # that are kept, with the one that is written
     leave_out: tuple[KindName, ...] = QUIET_KINDS  # events that are not written

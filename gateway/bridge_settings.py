@@ -8,9 +8,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
+from core.settings import LIMIT_MAX
 from gateway.address import PortError, parse_address
 
 QOS_1 = 1
+Retry = Annotated[int, Field(ge=10, le=LIMIT_MAX)]
 _SPECIAL = ("$share/", "$queue/", "$exclusive/", "$replay/", "$delayed/")
 _DELAYED = "$delayed/"
 _DELAY = re.compile(r"\$delayed/[0-9]{1,10}/.*")
@@ -105,8 +107,8 @@ class BridgeSettings(BaseModel, frozen=True, extra="forbid"):
     tls: BridgeTlsSettings | None = None  # none: what is sent can be read and changed on its way
     keep_alive_s: Annotated[int, Field(ge=5, le=65_535)] = 60  # a broker that is silent for longer counts as away
     inflight_max: Annotated[int, Field(ge=1, le=4_096)] = 100  # messages that wait for an answer at once, each way
-    retry_min_ms: Annotated[int, Field(ge=10)] = 1_000  # before the first new try to connect; doubled for each more
-    retry_max_ms: Annotated[int, Field(ge=10)] = 60_000  # before any
+    retry_min_ms: Retry = 1_000  # before the first new try to connect; doubled for each more
+    retry_max_ms: Retry = 60_000  # before any
     status_topic: str = ""  # there: 1 is published, retained, while the bridge stands, else 0; empty: nothing is
 
     @model_validator(mode="after")

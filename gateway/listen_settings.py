@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, Field, Tag, model_validator
 
+from core.settings import Limit
 from gateway.address import UNIX, PortError, check_host, parse_address
 from gateway.way_names import CERTIFICATE, Ways
 
@@ -137,12 +138,12 @@ class ListenSettings(BaseModel, frozen=True, extra="forbid"):
     # the ways in that count here: users, certificate, jwt, backends (or one of them by its name), guest, anonymous,
     # api_tokens; empty: all, and `auth` says who may come in without a login
     authenticators: tuple[str, ...] = ()
-    connections_max: Annotated[int, Field(ge=0)] = 0  # open at once by this address, 0: as many as by all
-    connects_rate: Annotated[int, Field(ge=0)] = 0  # connections a second that come here; more are refused, 0: any
-    total_messages_rate: Annotated[int, Field(ge=0)] = 0  # messages a second that all clients here publish, 0: any
-    total_bytes_rate: Annotated[int, Field(ge=0)] = 0  # bytes of bodies a second that all clients here publish, 0: any
-    total_messages_out_rate: Annotated[int, Field(ge=0)] = 0  # messages a second that all clients here are sent, 0: any
-    total_bytes_out_rate: Annotated[int, Field(ge=0)] = 0  # bytes of bodies that all clients here are sent, 0: any
+    connections_max: Limit = 0  # open at once by this address, 0: as many as by all
+    connects_rate: Limit = 0  # connections a second that come here; more are refused, 0: any
+    total_messages_rate: Limit = 0  # messages a second that all clients here publish, 0: any
+    total_bytes_rate: Limit = 0  # bytes of bodies a second that all clients here publish, 0: any
+    total_messages_out_rate: Limit = 0  # messages a second that all clients here are sent, 0: any
+    total_bytes_out_rate: Limit = 0  # bytes of bodies that all clients here are sent, 0: any
 
     @model_validator(mode="after")
     def _check_certificate(self) -> ListenSettings:
@@ -175,19 +176,19 @@ class MqttListenSettings(ListenSettings, frozen=True, extra="forbid"):
     )
     # where a client's certificate has the client identifier that it must give, or no other; none: it gives any
     client_id_from: NameSource | None = None
-    messages_rate: Annotated[int, Field(ge=0)] = 0  # of each client here, in place of `mqtt.messages_rate`; 0: that one
-    bytes_rate: Annotated[int, Field(ge=0)] = 0  # of each client here, in place of `mqtt.bytes_rate`; 0: that one
+    messages_rate: Limit = 0  # of each client here, in place of `mqtt.messages_rate`; 0: that one
+    bytes_rate: Limit = 0  # of each client here, in place of `mqtt.bytes_rate`; 0: that one
     # messages a second that each client here is sent, in place of `mqtt.messages_out_rate`; 0: that one
-    messages_out_rate: Annotated[int, Field(ge=0)] = 0
-    bytes_out_rate: Annotated[int, Field(ge=0)] = 0  # to each client here, as `mqtt.bytes_out_rate`; 0: that one
+    messages_out_rate: Limit = 0
+    bytes_out_rate: Limit = 0  # to each client here, as `mqtt.bytes_out_rate`; 0: that one
     # of each client here, in place of `mqtt.packet_bytes_max`; 0: that one
     packet_bytes_max: Annotated[int, Field(ge=0, le=268_435_460)] = 0
     # to each client here, where that is less than `mqtt.inflight_max`; 0: that one
     inflight_max: Annotated[int, Field(ge=0, le=32_767)] = 0
     # messages that wait for the session of each client here, where that is less than `mqtt.queued_count_max`; 0: that
-    queued_count_max: Annotated[int, Field(ge=0)] = 0
+    queued_count_max: Limit = 0
     # bytes of bodies that wait for it, where that is less than `mqtt.queued_bytes_max`; 0: that one
-    queued_bytes_max: Annotated[int, Field(ge=0)] = 0
+    queued_bytes_max: Limit = 0
 
     @model_validator(mode="after")
     def _check_identifier(self) -> MqttListenSettings:
@@ -297,7 +298,7 @@ class AdminSettings(BaseModel, frozen=True, extra="forbid"):
     """The operator's door: HTTP API, metrics, health."""
 
     listen: AdminListen = "127.0.0.1:15672"  # HOST:PORT, port 0 picks one, `off` closes the door; or a list
-    connects_rate: Annotated[int, Field(ge=0)] = 0  # connections a second that are let in, 0: any number
+    connects_rate: Limit = 0  # connections a second that are let in, 0: any number
     fan_out_report: str = ""  # the folder that `lmq report fan-out --out` writes to; the console shows its page
 
 

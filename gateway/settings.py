@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Validati
 from pydantic_settings import BaseSettings
 from pydantic_settings.sources import EnvSettingsSource
 
-from core.settings import StoreSettings
+from core.settings import LIMIT_MAX, Limit, Positive, StoreSettings
 from gateway.address import PORT_MAX
 from gateway.audit_settings import AuditSettings
 from gateway.backend_settings import KIND_TAGS, KINDS, Backend
@@ -93,8 +93,8 @@ class MqttSettings(BaseModel, frozen=True, extra="forbid"):
     """The MQTT door."""
 
     listen: MqttListen = "127.0.0.1:1883"  # HOST:PORT, port 0 picks one, `off` closes the door; or a list, see `listen`
-    connections_max: Annotated[int, Field(ge=0)] = 0  # open at once, 0: as many as descriptors allow
-    host_connections_max: Annotated[int, Field(ge=0)] = 0  # open at once from one address, 0 for no limit
+    connections_max: Limit = 0  # open at once, 0: as many as descriptors allow
+    host_connections_max: Limit = 0  # open at once from one address, 0 for no limit
     connect_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 10_000  # from the first byte's chance to CONNECT
     packet_bytes_max: Annotated[int, Field(ge=1_024, le=268_435_460)] = 4_194_304  # largest packet that is taken
     inflight_max: Annotated[int, Field(ge=1, le=32_767)] = 2_048  # QoS 1 and 2 messages sent and not yet acknowledged
@@ -102,26 +102,26 @@ class MqttSettings(BaseModel, frozen=True, extra="forbid"):
     lag_count_max: Annotated[int, Field(ge=0, le=1 << 62)] = 1_000_000
     # which member of a shared subscription gets a message
     shared_strategy: Literal["round_robin", "sticky", "hash_client_id", "hash_topic"] = "round_robin"
-    subscription_count_max: Annotated[int, Field(ge=1)] = 10_000  # subscriptions of one session
+    subscription_count_max: Positive = 10_000  # subscriptions of one session
     # MQTT 5 clients that ask are told PREFIX/CLIENT, to be answered below it; empty: nothing
     response_prefix: TopicPrefix = ""
     client_id_bytes_max: Annotated[int, Field(ge=23, le=16_384)] = 1_024  # longest client identifier that is taken
-    session_expiry_s: Annotated[int, Field(ge=0)] = 0  # a persistent session without connection ends, 0 for never
+    session_expiry_s: Limit = 0  # a persistent session without connection ends, 0 for never
     # the longest keep-alive that MQTT 5 clients are let have, 0: they choose
     keep_alive_max_s: Annotated[int, Field(ge=0, le=65_535)] = 0
     sys_interval_s: Annotated[int, Field(ge=0, le=86_400)] = 10  # the $SYS tree is published so often, 0 for none
-    messages_rate: Annotated[int, Field(ge=0)] = 0  # messages a second that a client may publish, 0: any number
-    bytes_rate: Annotated[int, Field(ge=0)] = 0  # bytes of bodies a second that a client may publish, 0: any number
-    messages_out_rate: Annotated[int, Field(ge=0)] = 0  # messages a second that a client is sent, 0: any number
-    bytes_out_rate: Annotated[int, Field(ge=0)] = 0  # bytes of bodies a second that a client is sent, 0: any number
-    connects_rate: Annotated[int, Field(ge=0)] = 0  # clients a second that are let in, 0: any number
+    messages_rate: Limit = 0  # messages a second that a client may publish, 0: any number
+    bytes_rate: Limit = 0  # bytes of bodies a second that a client may publish, 0: any number
+    messages_out_rate: Limit = 0  # messages a second that a client is sent, 0: any number
+    bytes_out_rate: Limit = 0  # bytes of bodies a second that a client is sent, 0: any number
+    connects_rate: Limit = 0  # clients a second that are let in, 0: any number
     # messages at QoS 1 and 2 that wait for a session by one subscription, then the oldest give way; 0: any number
-    queued_count_max: Annotated[int, Field(ge=0)] = 0
+    queued_count_max: Limit = 0
     # bytes of bodies that wait for a session by one subscription, then the oldest messages give way; 0: any number
-    queued_bytes_max: Annotated[int, Field(ge=0)] = 0
+    queued_bytes_max: Limit = 0
     delayed_max_s: Annotated[int, Field(ge=0, le=34_560_000)] = 4_294_967  # the longest delay of `$delayed/`
-    retained_count_max: Annotated[int, Field(ge=0)] = 0  # topics that may have a retained message, 0: any number
-    retained_body_bytes_max: Annotated[int, Field(ge=0)] = 0  # longest retained body, 0: any that is taken
+    retained_count_max: Limit = 0  # topics that may have a retained message, 0: any number
+    retained_body_bytes_max: Limit = 0  # longest retained body, 0: any that is taken
     rewrite: tuple[RewriteRule, ...] = ()  # what becomes of topics, by the first rule that is for them
     auto_subscribe: tuple[AutoSubscription, ...] = ()  # filters that each client has from its CONNECT on
 
@@ -139,20 +139,20 @@ class AmqpSettings(BaseModel, frozen=True, extra="forbid"):
     """The AMQP 0-9-1 door."""
 
     listen: Listen = "127.0.0.1:5672"  # HOST:PORT, port 0 picks one, `off` closes the door; or a list, see `listen`
-    connections_max: Annotated[int, Field(ge=0)] = 0  # open at once, 0: as many as descriptors allow
-    host_connections_max: Annotated[int, Field(ge=0)] = 0  # open at once from one address, 0 for no limit
-    messages_rate: Annotated[int, Field(ge=0)] = 0  # messages a second that a connection may publish, 0: any number
-    bytes_rate: Annotated[int, Field(ge=0)] = 0  # bytes of bodies a second that it may publish, 0: any number
-    connects_rate: Annotated[int, Field(ge=0)] = 0  # connections a second that are let in, 0: any number
-    messages_out_rate: Annotated[int, Field(ge=0)] = 0  # messages a second that a connection is sent, 0: any number
-    bytes_out_rate: Annotated[int, Field(ge=0)] = 0  # bytes of bodies a second that it is sent, 0: any number
+    connections_max: Limit = 0  # open at once, 0: as many as descriptors allow
+    host_connections_max: Limit = 0  # open at once from one address, 0 for no limit
+    messages_rate: Limit = 0  # messages a second that a connection may publish, 0: any number
+    bytes_rate: Limit = 0  # bytes of bodies a second that it may publish, 0: any number
+    connects_rate: Limit = 0  # connections a second that are let in, 0: any number
+    messages_out_rate: Limit = 0  # messages a second that a connection is sent, 0: any number
+    bytes_out_rate: Limit = 0  # bytes of bodies a second that it is sent, 0: any number
     heartbeat_s: Annotated[int, Field(ge=0, le=65_535)] = 60  # offered to clients; 0 for none
     frame_bytes_max: Annotated[int, Field(ge=4_096, le=1 << 20)] = 131_072  # largest frame, offered to clients
     channels_max: Annotated[int, Field(ge=1, le=65_535)] = 2_047  # open at once on one connection
-    body_bytes_max: Annotated[int, Field(ge=1)] | None = None  # largest message; None: `store.message_bytes_max`
+    body_bytes_max: Positive | None = None  # largest message; None: `store.message_bytes_max`
     handshake_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 10_000  # to log in and open the virtual host
     product: Annotated[str, Field(min_length=1, max_length=255)] = "LMQ Gateway"  # what clients are told that this is
-    consumer_timeout_ms: Annotated[int, Field(ge=0)] = 1_800_000  # to acknowledge a delivery; 0 for no end
+    consumer_timeout_ms: Limit = 1_800_000  # to acknowledge a delivery; 0 for no end
     vhosts: tuple[VhostName, ...] = ()  # virtual hosts that are made at the start where they are not there
     mqtt_vhost: VhostName = "/"  # the virtual host whose `amq.topic` has the topics of MQTT
 
@@ -162,26 +162,26 @@ class RocketmqSettings(BaseModel, frozen=True, extra="forbid"):
 
     namesrv: NetworkListen = "127.0.0.1:9876"  # the name server's HOST:PORT, or `off`; or a list
     broker: NetworkListen = "127.0.0.1:10911"  # the broker's HOST:PORT, or `off`; or a list
-    connections_max: Annotated[int, Field(ge=0)] = 0  # open at once, 0: as many as descriptors allow
-    host_connections_max: Annotated[int, Field(ge=0)] = 0  # open at once from one address, 0 for no limit
-    connects_rate: Annotated[int, Field(ge=0)] = 0  # connections a second that are let in, 0: any number
-    messages_rate: Annotated[int, Field(ge=0)] = 0  # messages a second that a connection may send, 0: any number
-    bytes_rate: Annotated[int, Field(ge=0)] = 0  # bytes of bodies a second that it may send, 0: any number
-    messages_out_rate: Annotated[int, Field(ge=0)] = 0  # messages a second that it is given by pulls and POP, 0: any
-    bytes_out_rate: Annotated[int, Field(ge=0)] = 0  # bytes of bodies a second that it is given, 0: any number
+    connections_max: Limit = 0  # open at once, 0: as many as descriptors allow
+    host_connections_max: Limit = 0  # open at once from one address, 0 for no limit
+    connects_rate: Limit = 0  # connections a second that are let in, 0: any number
+    messages_rate: Limit = 0  # messages a second that a connection may send, 0: any number
+    bytes_rate: Limit = 0  # bytes of bodies a second that it may send, 0: any number
+    messages_out_rate: Limit = 0  # messages a second that it is given by pulls and POP, 0: any
+    bytes_out_rate: Limit = 0  # bytes of bodies a second that it is given, 0: any number
     advertised_host: Host = ""  # our host in routes, as clients can reach it; empty: where each one reached us
     advertised_port: Annotated[int, Field(ge=0, le=PORT_MAX)] = 0  # our port in routes; 0: the broker's
     broker_name: Annotated[str, Field(pattern="^[a-zA-Z0-9_.-]+$")] = "lmq"  # in routes; clients keep it with offsets
     cluster_name: Annotated[str, Field(pattern="^[a-zA-Z0-9_.-]+$")] = "DefaultCluster"  # in routes
     auto_create_topics: bool = True  # a send to an unknown topic makes it
     auto_topic_queues: Annotated[int, Field(ge=1, le=65_535)] = 8  # of such a topic at most, whatever the client says
-    topics_max: Annotated[int, Field(ge=0)] = 100_000  # topics that clients can make
+    topics_max: Limit = 100_000  # topics that clients can make
     body_bytes_max: Annotated[int, Field(ge=1, le=16_000_000)] = 4_194_304  # of one message
     frame_bytes_max: Annotated[int, Field(ge=1024, le=16_777_216)] = 16_777_216  # of one request
-    idle_timeout_ms: Annotated[int, Field(ge=1000)] = 120_000  # a silent connection is closed after it
+    idle_timeout_ms: Annotated[int, Field(ge=1000, le=LIMIT_MAX)] = 120_000  # a silent connection is closed after it
     delay_levels: DelayLevels = DEFAULT_LEVELS  # what each level of a delayed message waits, from level 1 on
-    transaction_timeout_ms: Annotated[int, Field(ge=1)] = 6_000  # then a producer is asked how its transaction ended
-    transaction_check_interval_ms: Annotated[int, Field(ge=1)] = 30_000  # and after each of these again
+    transaction_timeout_ms: Positive = 6_000  # then a producer is asked how its transaction ended
+    transaction_check_interval_ms: Positive = 30_000  # and after each of these again
     transaction_checks_max: Annotated[int, Field(ge=1, le=1_000)] = 15  # so often; then it is given up
 
 

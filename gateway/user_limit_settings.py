@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pydantic import BaseModel
 
-from pydantic import BaseModel, Field
-
-LIMIT_MAX = (1 << 53) - 1  # what all readers of JSON know; what is reckoned of it has room in 64 bits
-Limit = Annotated[int, Field(ge=0, le=LIMIT_MAX)]
+from core.settings import Limit
 
 
 class UserLimitsSettings(BaseModel, frozen=True, extra="forbid"):

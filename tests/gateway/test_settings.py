@@ -98,6 +98,18 @@ def test_users_come_from_the_file(config):
             "[auth.user_limits]\nbytes_rate = 9007199254740992",
             "wrong setting auth.user_limits.bytes_rate in {path}: must be at most 9007199254740991, and not ",
         ),
+        (
+            "[mqtt]\nmessages_rate = 9223372036854775808",
+            "wrong setting mqtt.messages_rate in {path}: must be at most 9007199254740991, and not 9223372036854775808",
+        ),
+        (
+            "[mqtt]\nlisten = [{address = 'h:1', messages_rate = 9007199254740992}]",
+            "wrong setting mqtt.listen.0.messages_rate in {path}: must be at most 9007199254740991, and not ",
+        ),
+        (
+            "[store.retention]\nbytes_max = 9223372036854775808",
+            "wrong setting store.retention.bytes_max in {path}: must be at most 9007199254740991, and not ",
+        ),
         ("[mqtt]\nport = 1883", "unknown setting mqtt.port in {path}; did you mean mqtt.listen?"),
         ("[stor]\nqueues_max = 1", "unknown setting stor in {path}; did you mean store?"),
         (

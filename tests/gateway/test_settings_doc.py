@@ -26,7 +26,14 @@ def test_row_has_default_values_and_meaning():
 
 
 def test_value_that_may_be_absent_says_so():
-    assert "| none | number, at least 1048576 or none |" in _row("store.retention.bytes_max")
+    assert "| none | number, at least 1048576, at most 9007199254740991 or none |" in _row("store.retention.bytes_max")
+
+
+def test_every_number_has_an_upper_bound():
+    rows = [line.split(" | ") for line in _page().splitlines() if line.startswith("| `")]
+    numbers = [(row[0], row[2]) for row in rows if "number" in row[2]]
+    assert len(numbers) > 100
+    assert [row for row in numbers if "at most" not in row[1]] == []
 
 
 def test_row_says_what_another_value_is_for_after_a_sighup():

@@ -8,6 +8,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
+from core.settings import LIMIT_MAX
 from gateway.admin.management.definitions_export import Told
 from gateway.admin.management.definitions_plan import DefinitionsError
 from gateway.admin.management.users import RABBITMQ, Tags
@@ -18,7 +19,6 @@ from gateway.auth.user_rows import PLACES, KeyRow, NameRow
 from gateway.auth.users import PasswordHashError, parse_hash, read_rabbitmq_hash, write_rabbitmq_hash
 from gateway.plain_errors import tell_wrong
 from gateway.regex import compile_regex
-from gateway.user_limit_settings import LIMIT_MAX
 
 USER_SECTIONS = ("users", "permissions", "topic_permissions")
 OURS = "rabbitmq-"  # what hashes that RabbitMQ reads begin with

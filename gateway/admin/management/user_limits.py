@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
+from core.settings import LIMIT_MAX
 from gateway.admin.login import Administrator
 from gateway.admin.management.declared import LimitBody
 from gateway.admin.management.failures import bad_request, not_found
@@ -13,7 +14,6 @@ from gateway.admin.paths import PathName
 from gateway.admin.view import AdminView, View
 from gateway.auth.credentials import GUEST
 from gateway.auth.user_quotas import NAMES, NO_LIMIT
-from gateway.user_limit_settings import LIMIT_MAX
 
 USER_LIMITS = APIRouter()
 
