@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple, Protocol
 
+from core.settings import LIMIT_MAX
 from gateway.auth.credentials import OWN_PREFIX
 from gateway.pacing import UserRates
 from gateway.rates import Rate, Recent
@@ -28,6 +29,15 @@ NAMES = {  # what the API calls each limit: RabbitMQ's names, and names of the s
     "bytes-out-rate": "bytes_out_rate",
     "connects-rate": "connects_rate",
 }
+
+
+def find_fault(name: str, value: object) -> str:
+    """Return what is wrong with the value of a limit by the API's name, empty where it is a limit; below 0: none."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return "must be a whole number"
+    if value == 0 and name.endswith("-rate"):
+        return "must be at least 1, or below 0 for any number"
+    return f"must be at most {LIMIT_MAX}, or below 0 for any number" if value > LIMIT_MAX else ""
 
 
 class Table(Protocol):

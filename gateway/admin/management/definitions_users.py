@@ -8,13 +8,12 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
-from core.settings import LIMIT_MAX
 from gateway.admin.management.definitions_export import Told
 from gateway.admin.management.definitions_plan import DefinitionsError
 from gateway.admin.management.users import RABBITMQ, Tags
 from gateway.auth.credentials import GUEST, OWN_PREFIX
 from gateway.auth.stored_users import NAME_BYTES_MAX, StoredUsers
-from gateway.auth.user_quotas import NAMES as LIMIT_NAMES, UserQuotas
+from gateway.auth.user_quotas import NAMES as LIMIT_NAMES, UserQuotas, find_fault
 from gateway.auth.user_rows import PLACES, KeyRow, NameRow
 from gateway.auth.users import PasswordHashError, parse_hash, read_rabbitmq_hash, write_rabbitmq_hash
 from gateway.plain_errors import tell_wrong
@@ -147,10 +146,11 @@ class UserPlan:
     def _take_limits(self, said: SaidUser, what: str) -> None:
         before = self._quotas.stored.get(said.name, {})
         for name, value in said.limits.items():
-            if name not in LIMIT_NAMES or not isinstance(value, int):
+            fault = find_fault(name, value)
+            if name not in LIMIT_NAMES:
                 self.left_out.append(f"limit '{name}' of {what}: there is none of that name here")
-            elif value > LIMIT_MAX:
-                self.left_out.append(f"limit '{name}' of {what}: more than {LIMIT_MAX}")
+            elif fault or not isinstance(value, int):
+                self.left_out.append(f"limit '{name}' of {what}: {fault}")
             elif before.get(name) != value:
                 self._work.append(partial(self._quotas.set, said.name, name, value))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from core.settings import LIMIT_MAX
 from gateway.admin.login import Administrator
 from gateway.admin.management.declared import LimitBody
 from gateway.admin.management.failures import bad_request, not_found
@@ -13,7 +12,7 @@ from gateway.admin.management.listing import Item
 from gateway.admin.paths import PathName
 from gateway.admin.view import AdminView, View
 from gateway.auth.credentials import GUEST
-from gateway.auth.user_quotas import NAMES, NO_LIMIT
+from gateway.auth.user_quotas import NAMES, NO_LIMIT, find_fault
 
 USER_LIMITS = APIRouter()
 
@@ -54,10 +53,9 @@ async def _set(view: AdminView, user: str, name: str, value: int) -> None:
     _check_there(view, user)
     if name not in NAMES:
         raise bad_request(f"no limit '{name}': there are {', '.join(NAMES)}")
-    if value == 0 and name.endswith("-rate"):
-        raise bad_request(f"{name} is at least 1, or below 0 for any number")
-    if value > LIMIT_MAX:
-        raise bad_request(f"{name} is at most {LIMIT_MAX}, or below 0 for any number")
+    fault = find_fault(name, value)
+    if fault:
+        raise bad_request(f"{name} {fault}")
     view.authenticator.quotas.set(user, name, value)
     await keep(view.broker)
 

@@ -127,13 +127,15 @@ def test_nothing_is_changed_where_something_is_wrong(section, item, said):
 def test_limits_come_in_and_go_out_with_their_user_and_others_are_left_out():
     stored, quotas = StoredUsers(), UserQuotas(AuthSettings(), int)
     limits = {"max-connections": 5, "max-channels": 0}
+    wrong = {"odd": 1, "bytes-rate": 10**400, "messages-rate": 0, "bytes-out-rate": True, "connects-rate": "7"}
     for _ in range(2):
-        plan = run(
-            stored, {"users": [{**BOB, "tags": [], "limits": {**limits, "odd": 1, "bytes-rate": 10**400}}]}, quotas
-        )
+        plan = run(stored, {"users": [{**BOB, "tags": [], "limits": {**limits, **wrong}}]}, quotas)
         assert plan.left_out == [
             "limit 'odd' of user 'bob': there is none of that name here",
-            "limit 'bytes-rate' of user 'bob': more than 9007199254740991",
+            "limit 'bytes-rate' of user 'bob': must be at most 9007199254740991, or below 0 for any number",
+            "limit 'messages-rate' of user 'bob': must be at least 1, or below 0 for any number",
+            "limit 'bytes-out-rate' of user 'bob': must be a whole number",
+            "limit 'connects-rate' of user 'bob': must be a whole number",
         ]
     assert quotas.find("bob")[:2] == (5, 0)
     assert told(stored, quotas)["users"][0]["limits"] == limits
