@@ -294,6 +294,7 @@ class Gateway:
 
         Raises:
             SettingsError: They cannot be used; nothing has changed.
+            RulesError: They count, but for their rules: those before stay in force.
         """
         settings = settings_in_force(self.settings, wanted)
         self.bridges.check(settings.bridges)
@@ -310,8 +311,10 @@ class Gateway:
         self.authenticator.use(ways)
         self.authenticator.tokens.start(settings.auth.jwt)
         self._apply(settings, ways.users, self.clock.now_ms())
-        await self.authenticator.book.whole()
-        await self.bridges.reload(settings.bridges)
+        try:
+            await self.authenticator.book.whole()
+        finally:
+            await self.bridges.reload(settings.bridges)
 
     def _apply(self, settings: GatewaySettings, users: dict[str, User], now_ms: int) -> None:
         if settings.log != self.settings.log:

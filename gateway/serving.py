@@ -15,6 +15,7 @@ import uvloop
 
 from core.errors import LmqError
 from gateway.app import Gateway
+from gateway.auth.rule_book import RulesError
 from gateway.collector import Collector
 from gateway.core_dumps import forbid_core_dumps
 from gateway.logs import set_up_logs
@@ -94,5 +95,7 @@ async def _reload(gateway: Gateway, load: Callable[[], GatewaySettings], hung_up
             await gateway.reload(settings)
         except SettingsError as error:
             LOGGER.error("settings cannot be read again, nothing changes: %s", error)  # noqa: TRY400 - one line
+        except RulesError as error:
+            LOGGER.error("settings were read again, but %s", error)  # noqa: TRY400 - one line
         except Exception:
             LOGGER.exception("settings cannot be read again")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -16,6 +17,8 @@ from gateway.auth.topic_rights import AskedPermissions, TopicRights
 from gateway.auth.user_rows import UserRows
 from gateway.rule_settings import RuleSettings
 
+LOGGER = logging.getLogger(__name__)
+
 NEVER = -1
 NAMELESS = ("", "guest")  # come in without being users
 GONE = View(publish=False, subscribe=False, configure=False)  # somebody who was a user
@@ -26,8 +29,18 @@ MANY = 1_000  # rules whose index is made in steps
 CallLater = Callable[[int, Callable[[], None]], None]
 
 
+class RulesError(Exception):
+    """The rules of a change are not in force: no index could be made of them."""
+
+
 def _nothing() -> None:
     pass
+
+
+def _at_once(steps: Iterator[None]) -> Iterator[None]:
+    """Return steps as one."""
+    deque(steps, maxlen=0)
+    yield from ()
 
 
 class Account(NamedTuple):
@@ -50,6 +63,7 @@ class RuleBook(Rights):
         "_accounts",
         "_allows",
         "_call_later",
+        "_has_failed",
         "_lost",
         "_lost_all",
         "_lost_users",
@@ -74,6 +88,7 @@ class RuleBook(Rights):
         self._call_later: CallLater | None = None  # None: changes are in force before they return
         self._on_whole: Callable[[], None] = _nothing
         self._wanted: Rules | None = None  # those to come
+        self._has_failed = False  # those of the last change do not count: their index could not be made
         self._pending: tuple[Mapping[str, Account], Mapping[str, UserRows] | None, bool] = ({}, None, False)
         self._waiting: list[asyncio.Event] = []
         self._views: dict[tuple[str, tuple[str, ...] | None], View] = {}  # of newcomers that differ in nothing else
@@ -96,13 +111,16 @@ class RuleBook(Rights):
             self._pending = (accounts, rows, allows)
             self._change(self._rules.all, accounts, rows, allows=allows and self._allows)
         elif self._call_later is None or rules is self._rules.all or len(rules) < MANY:
-            self._wanted = None
-            self._change(rules, accounts, rows, allows=allows)
-            self._tell_whole()
+            self._wanted, self._has_failed = None, True
+            try:
+                self._change(rules, accounts, rows, allows=allows)
+                self._has_failed = False
+            finally:
+                self._tell_whole()
         else:
-            self._pending = (accounts, rows, allows)
-            self._wanted = Rules(rules)
-            self._call_later(0, partial(self._step, self._wanted, self._wanted.general.index()))
+            wanted = Rules(rules)
+            self._wanted, self._pending = wanted, (accounts, rows, allows)
+            self._call_later(0, partial(self._step, wanted, wanted.general.index()))
 
     def index_in_steps(self, call_later: CallLater, on_whole: Callable[[], None]) -> None:
         """Make the index of many rules in steps from now on.
@@ -114,28 +132,52 @@ class RuleBook(Rights):
         self._call_later, self._on_whole = call_later, on_whole
 
     def finish(self) -> None:
-        """Have the rules of the last change count now, for an answer that cannot wait."""
+        """Have the rules of the last change count now, for an answer that cannot wait.
+
+        Raises:
+            RulesError: They do not: their index cannot be made, and those before stay in force.
+        """
         if self._wanted is not None:
-            deque(self._wanted.general.index(), maxlen=0)
-            self._step(self._wanted, iter(()))
+            self._step(self._wanted, _at_once(self._wanted.general.index()))
+        self._check_in_force()
 
     async def whole(self) -> None:
-        """Wait until the rules of the last change count."""
+        """Wait until the rules of the last change count.
+
+        Raises:
+            RulesError: They do not: their index cannot be made, and those before stay in force.
+        """
         if self._wanted is not None:
             event = asyncio.Event()
             self._waiting.append(event)
             await event.wait()
+        self._check_in_force()
+
+    def _check_in_force(self) -> None:
+        if self._has_failed:
+            raise RulesError("the rules are not in force, those before are: no index of them can be made, see the log")
 
     def _step(self, wanted: Rules, steps: Iterator[None]) -> None:
         if wanted is not self._wanted or self._call_later is None:
             return  # others came meanwhile
-        for _ in steps:
-            self._call_later(0, partial(self._step, wanted, steps))
-            return
-        self._wanted = None
         accounts, rows, allows = self._pending
-        self._change(wanted.all, accounts, rows, allows=allows, made=wanted)
+        try:
+            for _ in steps:
+                self._call_later(0, partial(self._step, wanted, steps))
+                return
+            self._change(wanted.all, accounts, rows, allows=allows, made=wanted)
+        except Exception:
+            LOGGER.exception("no index of the rules can be made, those before stay in force rules=%d", len(wanted.all))
+            self._end_steps(has_failed=True)
+            # who is gone is gone, and newcomers may do nothing: what was to be denied to them is not in force
+            known = {user: account for user, account in accounts.items() if user in self._accounts}
+            self._change(self._rules.all, known, rows, allows=allows and self._allows)
+        else:
+            self._end_steps(has_failed=False)
         self._on_whole()
+
+    def _end_steps(self, *, has_failed: bool) -> None:
+        self._wanted, self._has_failed = None, has_failed
         self._tell_whole()
 
     def _tell_whole(self) -> None:
@@ -152,18 +194,17 @@ class RuleBook(Rights):
         allows: bool,
         made: Rules | None = None,
     ) -> None:
-        before, self._rows = self._rows, rows or {}
-        nothing = UserRows("", {}, {})
-        changed = [user for user in {**before, **self._rows} if before.get(user) is not self._rows.get(user)]
-        self._lost_users = {
-            user
-            for user in changed
-            if user not in before or self._rows.get(user, nothing).reads_less_than(before[user])
+        before, after, nothing = self._rows, rows or {}, UserRows("", {}, {})
+        changed = [user for user in {**before, **after} if before.get(user) is not after.get(user)]
+        lost_users = {
+            user for user in changed if user not in before or after.get(user, nothing).reads_less_than(before[user])
         }
-        self._lost = [] if rules is self._rules.all else find_lost(self._rules.all, rules)
-        self._lost_all = self._allows and not allows
-        if rules is not self._rules.all:
+        is_same = rules is self._rules.all
+        lost = [] if is_same else find_lost(self._rules.all, rules)
+        if not is_same:
             self._rules = made or Rules(rules)
+        self._rows, self._lost_users, self._lost = after, lost_users, lost  # from here on nothing can fail
+        self._lost_all = self._allows and not allows
         self._accounts = accounts
         self._allows = allows
         self._views.clear()

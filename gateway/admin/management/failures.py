@@ -31,6 +31,11 @@ def busy(reason: str) -> HTTPException:
     return HTTPException(503, {"error": "unavailable", "reason": reason})
 
 
+def failed(reason: str) -> HTTPException:
+    """Return the answer to a change that could not be made through a fault of ours."""
+    return HTTPException(500, {"error": "internal_error", "reason": reason})
+
+
 async def answer_failure(request: Request, failure: Exception) -> Response:
     """Answer with what a failure says: its object as it is, text as `detail`; paths that are none as RabbitMQ does."""
     assert isinstance(failure, AnyHTTPException)

@@ -8,11 +8,12 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel
 
 from gateway.admin.login import Administrator
-from gateway.admin.management.failures import CHANGED, bad_request, not_found
+from gateway.admin.management.failures import CHANGED, bad_request, failed, not_found
 from gateway.admin.management.keeping import keep
 from gateway.admin.management.listing import Item
 from gateway.admin.paths import PathName
 from gateway.admin.view import AdminView, View
+from gateway.auth.rule_book import RulesError
 from gateway.auth.stored_rules import NAME_BYTES_MAX, RULES_MAX
 from gateway.rule_settings import RuleSettings
 
@@ -81,7 +82,10 @@ async def move_rule(view: View, administrator: Administrator, name: PathName, sa
 async def _keep(view: AdminView) -> None:
     """Wait until a change is durable, and in force: a right that was taken is gone when the answer comes."""
     await keep(view.broker)
-    await view.authenticator.book.whole()
+    try:
+        await view.authenticator.book.whole()
+    except RulesError as error:
+        raise failed(str(error)) from error
 
 
 def _check_there(view: AdminView, name: str) -> None:

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from core.broker import Broker
 from gateway.auth.authenticator import Authenticator
+from gateway.auth.rule_book import RulesError
 from gateway.auth.stored_rules import RULES_MAX
 from gateway.events import Kind
 from gateway.rocketmq.admin.access_schemas import ENTRIES_MAX, AclInfo, Entry, parse
@@ -128,7 +129,7 @@ class AccessLists:
         """Write a list down, and have its rules count.
 
         Raises:
-            CommandRefusedError: They cannot; nothing has changed.
+            CommandRefusedError: They cannot; nothing has changed, or they are written down and those before count.
         """
         rules = _make_rules(subject, kept)
         stored = self._authenticator.rules.stored
@@ -137,7 +138,10 @@ class AccessLists:
         if rules or subject in self._subjects:
             self._note(subject, _tell(subject, kept) if rules else None)
             stored.replace(f"{subject}#", rules)
-            self._authenticator.book.finish()
+            try:
+                self._authenticator.book.finish()
+            except RulesError as error:
+                raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, str(error)) from error
 
     def _note(self, subject: str, told: dict[str, object] | None) -> None:
         others = [one for one in self._subjects if one != subject]

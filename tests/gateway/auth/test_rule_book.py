@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from gateway.auth import rule_book
-from gateway.auth.rule_book import Account
+from gateway.auth import rule_book, rules as rules_module
+from gateway.auth.rule_book import Account, RulesError
 from gateway.auth.user_rows import NameRow, UserRows
 from tests.gateway.auth.test_permissions import change, make_book, of
 
@@ -221,3 +221,49 @@ def test_permissions_that_let_read_less_are_a_loss_and_others_are_none():
     for may in (ann, bob):
         may.find_version()
     assert (ann.has_lost, bob.has_lost) == (True, False)
+
+
+@pytest.mark.asyncio
+async def test_step_that_fails_is_told_and_leaves_the_rules_before_in_force(monkeypatch, caplog):
+    book = make_book(DENY, allows=True, accounts={"ann": Account(), "bob": Account()})
+    may, ann, bob, eve = of(book), of(book, "ann"), of(book, "bob"), of(book, "eve")
+    steps = Steps(book)
+    assert not may.may_publish(b"a/1")
+    assert bob.may_publish(b"b/1")
+    change(book, *many(), allows=True, accounts={"ann": Account(publish=False), "eve": Account()})
+    waiting = asyncio.create_task(book.whole())
+    await asyncio.sleep(0)
+    steps.run(3)
+    monkeypatch.setattr(rules_module, "PATTERNS_A_STEP", 0)
+    assert steps.run() < 3
+    for waits in (waiting, book.whole()):
+        with pytest.raises(RulesError, match="not in force"):
+            await waits
+    assert "no index of the rules can be made, those before stay in force rules=1100" in caplog.text
+    assert not may.may_publish(b"a/1")
+    assert may.may_publish(b"b/1")
+    assert not any(user.may_publish(b"b/1") for user in (ann, bob, eve))
+    monkeypatch.undo()
+    change(book, *many(), allows=True, accounts={"eve": Account()})
+    steps.run()
+    await book.whole()
+    assert may.may_publish(b"a/1")
+    assert eve.may_publish(b"a/1")
+    assert steps.whole_count == 2
+
+
+@pytest.mark.asyncio
+async def test_few_rules_after_a_step_that_failed_are_in_force_at_once(monkeypatch):
+    book = make_book(allows=True)
+    steps = Steps(book)
+    monkeypatch.setattr(rules_module, "PATTERNS_A_STEP", 0)
+    change(book, *many(), allows=True)
+    with pytest.raises(RulesError):
+        book.finish()
+    assert steps.run() == 1
+    assert of(book).may_publish(b"a/1")
+    monkeypatch.undo()
+    change(book, DENY, allows=True)
+    book.finish()
+    await book.whole()
+    assert not of(book).may_publish(b"a/1")

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from gateway.auth.rule_book import MANY
+from gateway.auth import rules as rules_module
+from gateway.auth.rule_book import MANY, RulesError
 from gateway.rule_settings import RuleSettings
 from gateway.settings import AuthSettings
 from tests.support.admin import managed_gateway
@@ -80,4 +81,22 @@ async def test_change_among_many_rules_is_in_force_when_it_is_answered(tmp_path)
         assert kept.may_publish(b"secret/1")
         denied = (*rules, RuleSettings(permit="deny", topics=("secret/#",)))
         await gateway.reload(gateway.settings.model_copy(update={"auth": AuthSettings(rules=denied)}))
+        assert not kept.may_publish(b"secret/1")
+
+
+async def test_change_among_many_rules_that_cannot_be_indexed_fails_and_those_before_stay(tmp_path, monkeypatch):
+    rules = tuple(RuleSettings(permit="allow", topics=(f"t/{i}/#",)) for i in range(MANY))
+    async with managed_gateway(tmp_path, rights=AuthSettings(rules=rules)) as (gateway, client):
+        kept = gateway.authenticator.find_rights("mqtt", "", "dev")
+        assert kept.may_publish(b"secret/1")
+        monkeypatch.setattr(rules_module, "PATTERNS_A_STEP", 0)
+        answer = await client.put(f"{RULES}/no", json={"permit": "deny", "topics": ["secret/#"]})
+        assert (answer.status_code, answer.json()["error"]) == (500, "internal_error")
+        assert "not in force" in answer.json()["reason"]
+        denied = (*rules, RuleSettings(permit="deny", topics=("secret/#",)))
+        with pytest.raises(RulesError):
+            await gateway.reload(gateway.settings.model_copy(update={"auth": AuthSettings(rules=denied)}))
+        assert kept.may_publish(b"secret/1")
+        monkeypatch.undo()
+        assert (await client.put(f"{RULES}/no", json={"permit": "deny", "topics": ["secret/#"]})).status_code == 204
         assert not kept.may_publish(b"secret/1")

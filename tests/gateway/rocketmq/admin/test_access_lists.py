@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from gateway.auth import rules
+from gateway.auth.rule_book import MANY
+from gateway.rule_settings import RuleSettings
 from lmq.remoting.signature import AccessKeys
 from tests.support.rocketmq_access import (
     CREATE_ACL,
@@ -200,3 +203,17 @@ def test_the_broker_s_own_settings_are_the_cluster_s(site):
     assert ask_as(ANN, site.connect(), 26).code == 16
     change(site, CREATE_ACL, entry("Cluster:*", "Update"))
     assert ask_as(ANN, site.connect(), 26).code == 0
+
+
+def test_a_list_whose_rules_cannot_be_indexed_is_refused_and_those_before_stay(site, monkeypatch):
+    many = [(f"x{i}", RuleSettings(permit="allow", names=(f"q{i}",))) for i in range(MANY)]
+    site.authenticator.rules.stored.replace("x", many)
+    assert rights(site)["orders"] == ""
+    assert ask_as(ROOT, site.connect(), LIST_ACLS).code == 0
+    site.authenticator.book.index_in_steps(lambda _, step: None, lambda: None)
+    monkeypatch.setattr(rules, "PATTERNS_A_STEP", 0)
+    answer = change(site, CREATE_ACL, entry("Topic:orders", "Sub"))
+    assert answer.code == 1
+    assert "not in force" in answer.remark
+    monkeypatch.undo()
+    assert rights(site)["orders"] == ""
