@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import importlib
 import logging
 import os
@@ -53,6 +52,7 @@ from gateway.upkeep import DEPARTED_INTERVAL_MS, TEND_INTERVAL_MS, Every, Upkeep
 LOGGER = logging.getLogger(__name__)
 
 DRAIN_S = 1.5  # what open connections get to take their last bytes when we stop
+DRAIN_MORE_S = 1.5  # and those that are behind, as long as they read on
 FLUSH_STOP_S = 2.0  # what a sync under way gets then
 
 
@@ -406,11 +406,7 @@ class Gateway:
             LOGGER.error("the disk is still busy with a sync: leaving the log as it is, it is recovered at the start")
 
     async def _drain(self) -> None:
-        if len(self.connections):
-            is_empty = asyncio.Event()
-            self.connections.on_empty = is_empty.set
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(is_empty.wait(), DRAIN_S)
+        await self.connections.until_empty(DRAIN_S, DRAIN_MORE_S)
         self.connections.abort_all()
         await asyncio.sleep(0)
 

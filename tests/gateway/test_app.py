@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from pamqp.commands import Basic, Channel, Connection, Queue
 
 from core.errors import DataFolderInUseError, DataFolderUnusableError
 from core.lmq.waiters import Reader
@@ -15,9 +16,10 @@ from core.settings import StoreSettings
 from gateway import app
 from gateway.admin.metrics import GatewayCollector
 from gateway.app import Gateway
-from gateway.net import transport
+from gateway.net import connection_table, transport
 from gateway.net.listener import ListenError
 from gateway.settings import AdminSettings, AmqpSettings, MqttSettings, RocketmqSettings
+from tests.support import amqp
 from tests.support.commands import run_python
 from tests.support.gateway import ANY_PORT, make_settings, running_gateway
 from tests.support.mqtt import connect_5, disconnect_5, publish_5
@@ -154,6 +156,37 @@ def _give_time(monkeypatch):
     """Have the gateway wait for its clients to end, however busy this machine is."""
     monkeypatch.setattr(app, "DRAIN_S", 60.0)
     monkeypatch.setattr(transport, "LINGER_MS", 60_000)
+
+
+@pytest.mark.asyncio
+async def test_consumer_that_is_behind_reads_all_that_was_sent_and_why_its_connection_ends(tmp_path, monkeypatch):
+    _give_time(monkeypatch)
+    monkeypatch.setattr(app, "DRAIN_S", 0.0)
+    monkeypatch.setattr(app, "DRAIN_MORE_S", 60.0)
+    monkeypatch.setattr(connection_table, "LOOK_S", 60.0)
+    login = Connection.StartOk({}, "PLAIN", "\0guest\0guest"), Connection.TuneOk(2_047, 131_072, 0), Connection.Open()
+    consumer = Channel.Open(), Queue.Declare(queue="q"), Basic.Consume(queue="q")
+    said_first = [
+        amqp.PROTOCOL_HEADER,
+        *(amqp.method(0, one) for one in login),
+        *(amqp.method(1, one) for one in consumer),
+    ]
+    async with running_gateway(tmp_path) as gateway, asyncio.timeout(60):
+        reader, writer = await asyncio.open_connection(*gateway.listening["amqp"])
+        writer.write(b"".join(said_first))
+        await reader.readuntil(amqp.method(1, Basic.ConsumeOk("t"))[7:11])
+        (handler,) = gateway.doors["amqp"].connections
+        while handler.transport.is_writable:
+            if writer.transport.get_write_buffer_size() < 4_000_000:
+                writer.write(amqp.publish(1, b"x" * 1_000_000))
+            await asyncio.sleep(0)
+        stopping = asyncio.create_task(gateway.stop())
+        said = await reader.read()
+        writer.close()
+        await stopping
+    close = said.rindex(b"\0\x0a\0\x32\x01\x40")  # connection.close 320
+    assert said[close - 7 :].startswith(b"\1\0\0")
+    assert len(said) == close + int.from_bytes(said[close - 4 : close]) + 1
 
 
 async def _send_while_it_ends(gateway, last, turn):
