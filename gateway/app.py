@@ -270,6 +270,7 @@ class Gateway:
             api_tokens=self.api_tokens,
             memory=self.memory,
             audited=self.audit.counts,
+            log_files=self.store.retention,
         )
         self.telemetry.collect = view.registry.collect
         site = AdminSite(view, self.listeners, self._paces.of(ADMIN, self.settings.admin.connects_rate))

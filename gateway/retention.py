@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Protocol
 
+from core.log_file import LogFile
 from core.settings import RetentionSettings
 
 SECOND_MS = 1_000
@@ -18,6 +19,16 @@ class SegmentRetention(Protocol):
 
     def reload(self, settings: RetentionSettings) -> None:
         """Keep what nobody needs for as long, and for as much, as these settings say."""
+
+
+class LogFiles(Protocol):
+    """What the store's retention tells of the log's files."""
+
+    def tell(self) -> Iterator[LogFile]:
+        """Give what is known of each, the oldest first; nothing of the log is read."""
+
+    def holders_of(self, base: int) -> Iterator[int | None]:
+        """Give the queues that need something of one; None stands for a look at some that need nothing of it."""
 
 
 class Retention:

@@ -9,7 +9,10 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import zip_longest
+from pathlib import Path
 
+from core.log_file import LogFile
 from core.settings import RetentionSettings
 from core.store.puncher import Puncher, Wish
 from core.store.queue_index import IndexPart, QueueIndex
@@ -23,6 +26,7 @@ WISHES_MAX = 64  # segments that are on their way; each has its plan in memory
 POSITIONS_A_STEP = 256  # what holders say: 2.5 us each of MQTT sessions that are loaded, twice that of others
 LOOKUPS_A_STEP = 4_096  # about 0.1 us each
 LOOKUPS_A_ROUND = 400_000  # for segments that were looked at before: a round is run every few seconds
+HOLDERS_A_LOOK = 256  # of which `holders_of` asks at once
 _FELL_BY = 8  # a segment is gone through again when this part of what was needed of it is not any more
 _HOUR_MS = 3_600_000
 _DAMAGED = -1
@@ -35,6 +39,9 @@ class Retention:
         self._segments = segments
         self._index = index
         self._puncher = puncher
+        self._due_needed: dict[int, int] = {}  # by base: what was needed of those that were due in the last round
+        self._found_needed = self._due_needed  # in the round that is under way
+        self._holders = array("i"), array("q")  # queues, and from where on each is needed, of the last round
         self.reload(settings)
         self._steps: Iterator[None] | None = None
         self._dropped = 0
@@ -69,18 +76,77 @@ class Retention:
         only where a round starts: each names a place for every queue that it holds.
         """
         self._collect()
-        if self._steps is None and next(self._due(now_ms), None) is not None:
-            self._steps = self._round(now_ms, holders)
+        self._note_newest()
+        if self._steps is None:
+            self._found_needed = {}
+            if next(self._due(now_ms), None) is not None:
+                self._steps = self._round(now_ms, holders)
 
     def step(self) -> bool:
         """Go on with the round, for about 1 ms; return whether there is more to do."""
         self._steps = advance(self._steps)
+        if self._steps is None:
+            self._due_needed = self._found_needed
         return self._steps is not None
 
     def take_dropped(self) -> int:
         """Return how many segments were deleted since the last call."""
         dropped, self._dropped = self._dropped, 0
         return dropped
+
+    # What operators are told
+
+    def _note_newest(self) -> None:
+        """Have it known when the newest segment began, also when it is full: now it is mapped."""
+        segments = self._segments.segments
+        if segments:
+            self._segments.first_store_ms(segments[-1])
+
+    def tell(self) -> Iterator[LogFile]:
+        """Give what is known of the segments, the oldest first, by the last round; nothing of the log is read.
+
+        When the last message of one was stored is told by the first one after it; where that is not known, about, by
+        the file's own time.
+        """
+        self._note_newest()
+        segments: list[Segment] = list(self._segments.segments)
+        due = self._due_needed
+        for segment, after in zip_longest(segments, segments[1:]):
+            first_ms = _known(segment.first_store_ms)
+            last_ms = None if after is None else _known(after.first_store_ms)
+            if last_ms is None and (after is not None or first_ms is not None):
+                last_ms = _changed_ms(segment.path, first_ms)
+            needed = due.get(segment.base)
+            yield LogFile(
+                base=segment.base,
+                size=segment.size,
+                disk_bytes=segment.disk_bytes,
+                first_ms=first_ms,
+                last_ms=last_ms,
+                is_newest=after is None,
+                is_due=needed is not None,
+                needed=needed if needed != _DAMAGED else None,
+            )
+
+    def holders_of(self, base: int) -> Iterator[int | None]:
+        """Give the queues of which something in a segment was needed in the last round, each once.
+
+        None stands for a look at `HOLDERS_A_LOOK` queues that found none.
+        """
+        part = self._index.sealed_part(base)
+        if part is None:
+            return
+        source = part.source
+        assert isinstance(source, SealedIndex)
+        refs, offsets = self._holders
+        for start in range(0, len(refs), HOLDERS_A_LOOK):
+            end = min(start + HOLDERS_A_LOOK, len(refs))
+            if not source.count_needed(refs, offsets, start, end):
+                yield None
+                continue
+            for k in range(start, end):
+                if source.count_needed(refs, offsets, k, k + 1):
+                    yield refs[k]
 
     def _due(self, now_ms: int) -> Iterator[Segment]:
         """Give the segments past their age, and from the oldest on those over the size; never the newest.
@@ -142,6 +208,7 @@ class Retention:
         offsets = array("q")
         is_same = yield from self._copy_floors(floors, refs, offsets)
         self._floors = floors
+        self._holders = refs, offsets
         lookups = 0
         is_oldest = True
         for segment in self._due(now_ms):
@@ -160,6 +227,7 @@ class Retention:
                     return
                 continue
             is_oldest = False
+            self._found_needed[segment.base] = needed
             if segment.base in self._wishes or self._wish(segment, part, needed, floors):
                 self._total_bytes -= segment.disk_bytes  # the most that it may give back
         if lookups < LOOKUPS_A_ROUND:
@@ -229,3 +297,16 @@ class Retention:
         wish = self._wishes[segment.base] = Wish(segment, part, source, needed, floors)
         self._puncher.wishes.append(wish)
         return True
+
+
+def _known(moment_ms: int) -> int | None:
+    return moment_ms if moment_ms >= 0 else None
+
+
+def _changed_ms(path: Path, first_ms: int | None) -> int | None:
+    """Return when a file was written to, as the file system says; not before its first message."""
+    try:
+        changed_ms = path.stat().st_mtime_ns // 1_000_000
+    except OSError:  # it went meanwhile
+        return first_ms
+    return max(changed_ms, first_ms or 0)

@@ -33,6 +33,7 @@ from gateway.inventory import PlaceEntry
 from gateway.memory import MemoryWatch
 from gateway.mqtt.door import MqttDoor
 from gateway.net.descriptors import Capacity
+from gateway.retention import LogFiles
 from gateway.rocketmq.door import RocketmqDoor
 from gateway.settings import GatewaySettings
 
@@ -57,6 +58,7 @@ class AdminView:
         memory: MemoryWatch,
         audited: Counts | None = None,
         listeners: Callable[[], Iterable[tuple[str, str, str, int]]] = tuple,
+        log_files: LogFiles | None = None,
     ) -> None:
         self.broker = broker
         self.doors = doors
@@ -81,6 +83,7 @@ class AdminView:
         self.api_tokens = api_tokens
         self.memory = memory
         self.audited = audited or Counts()
+        self.log_files = log_files
         self.registry = CollectorRegistry()
         self.loop_delay_s = 0.0  # in the last second
         self.registry.register(

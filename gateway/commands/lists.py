@@ -149,6 +149,17 @@ KINDS = (
         "/api/lmq/retained/{}",
         shows_message=True,
     ),
+    Kind(
+        "segments",
+        "Files of the log, the oldest first, and for whom those are kept whose time is over.",
+        "/api/lmq/segments",
+        _columns(
+            name="name", bytes="bytes", first_written="first_written_at_ms", last_written="last_written_at_ms",
+            due="due", held="held", needed="needed", **{"for": "held_for"},
+        ),
+        "",
+        spare=("for", "first written", "needed", "due"),
+    ),
 )  # fmt: skip
 
 

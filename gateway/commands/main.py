@@ -14,6 +14,7 @@ from gateway.commands.definitions import definitions_cli
 from gateway.commands.delayed import delayed_cli
 from gateway.commands.explain import explain_cli
 from gateway.commands.groups import group_cli
+from gateway.commands.held import held_cli
 from gateway.commands.itself import log_cli, retention_cli
 from gateway.commands.lists import add_lists
 from gateway.commands.messages import device, message, trace
@@ -56,6 +57,7 @@ cli.command()(device)
 cli.command()(trace)
 add_lists(cli)
 cli.add_typer(delayed_cli, name="delayed")
+cli.add_typer(held_cli, name="held")
 cli.add_typer(queue_cli, name="queue")
 cli.add_typer(connection_cli, name="connection")
 cli.add_typer(session_cli, name="session")

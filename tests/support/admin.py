@@ -32,6 +32,7 @@ def make_view(gateway):
         api_tokens=gateway.api_tokens,
         memory=gateway.memory,
         listeners=gateway.listeners.connections,
+        log_files=gateway.store.retention,
     )
 
 

@@ -15,6 +15,7 @@ from gateway.admin.ours.light_queues import LIGHT_QUEUES
 from gateway.admin.ours.moving import MOVING
 from gateway.admin.ours.retained import RETAINED
 from gateway.admin.ours.rules import RULES
+from gateway.admin.ours.segments import SEGMENTS
 from gateway.admin.ours.sessions import SESSIONS
 from gateway.admin.ours.topics import TOPICS
 from gateway.admin.ours.tracing import TRACING
@@ -35,5 +36,6 @@ for routes in (
     RULES,
     DELAYED,
     HELD,
+    SEGMENTS,
 ):
     OURS.include_router(routes)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from core.message import StoredBatch
 from core.settings import RetentionSettings, StoreSettings
 from core.store.reader import StoreReader
-from tests.support.store import NOW_MS, give_back, light, open_store, publish, read_queue
+from tests.support.store import NOW_MS, give_back, light, open_store, publish, read_queue, retire
 
 HOUR_MS = 3_600_000
 LATE_MS = NOW_MS + 100 * HOUR_MS
@@ -155,3 +157,72 @@ def test_what_is_old_waits_for_its_hour_and_what_is_over_the_size_does_not(store
     store.retention.reload(RetentionSettings(age_hours=1))
     give_back(store, LATE_MS)
     assert segment_count(store) < left
+
+
+def test_files_are_told_with_what_they_are_kept_for(store):
+    fill(store, "busy")
+    fill(store, "busy", rare=b"other", segments=1)
+    assert [file.is_due for file in store.retention.tell()] == [False] * segment_count(store)
+    end(store)
+    for _ in range(10):
+        store.prepare()
+    busy, rare = held(store, "busy")[0], held(store, "rare")[0]
+    retire(store, LATE_MS, (busy, 1 << 40), (rare, 0))
+    files = list(store.retention.tell())
+    names = sorted(path.name for path in (store.data_dir / "commitlog").iterdir())
+    assert [file.name for file in files] == names
+    assert [file.is_newest for file in files] == [False] * (len(files) - 1) + [True]
+    due = [file for file in files if file.is_due]
+    assert files[: len(due)] == due
+    assert 4 <= len(due) <= len(files) - 2
+    assert [file.needed for file in files[len(due) :]] == [None] * (len(files) - len(due))
+    needed = [file for file in due if file.is_held]
+    assert needed[:4] == due[:4]
+    for file in needed:
+        assert file.needed > 0
+        assert [ref for ref in store.retention.holders_of(file.base) if ref is not None] == [rare]
+    assert {file.last_ms for file in due} == {NOW_MS}
+    assert {file.first_ms for file in due[1:]} == {NOW_MS}
+    assert files[-1].first_ms == LATE_MS <= files[-1].last_ms
+    assert list(store.retention.holders_of(files[-1].base)) == []
+
+
+def test_a_file_is_due_no_more_where_it_may_stay_longer(store):
+    fill(store, "busy")
+    end(store)
+    for _ in range(10):
+        store.prepare()
+    retire(store, LATE_MS, held(store, "rare"))
+    assert any(file.is_due for file in store.retention.tell())
+    store.retention.reload(RetentionSettings(age_hours=200))
+    retire(store, LATE_MS, held(store, "rare"))
+    assert not any(file.is_due for file in store.retention.tell())
+
+
+def test_when_a_file_was_written_to_is_told_by_its_own_time_where_the_log_is_not_read(store):
+    fill(store, "busy")
+    data_dir = store.data_dir
+    store.close()
+    paths = sorted((data_dir / "commitlog").iterdir())
+    os.utime(paths[0], (NOW_MS // 1000 + 60, NOW_MS // 1000 + 60))
+    again = open_store(data_dir, SETTINGS)
+    first, *_, newest = again.retention.tell()
+    again.close()
+    assert (first.first_ms, first.last_ms) == (None, NOW_MS + 60_000)
+    assert newest.is_newest
+
+
+def test_a_file_that_went_meanwhile_is_told_all_the_same(store):
+    fill(store, "busy")
+    files = store.retention.tell()
+    paths = sorted((store.data_dir / "commitlog").iterdir())
+    for path in paths:
+        path.rename(path.with_suffix(".away"))
+    assert [file.last_ms for file in files] == [None] * (len(paths) - 2) + [NOW_MS] * 2
+    for path in paths:
+        path.with_suffix(".away").rename(path)
+
+
+def test_an_empty_log_has_no_files(store):
+    assert list(store.retention.tell()) == []
+    assert list(store.retention.holders_of(0)) == []
