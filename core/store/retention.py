@@ -49,6 +49,7 @@ class Retention:
         self._taken: list[Wish] = []  # their reduced index is in use since the last `begin`
         self._needed: dict[int, int] = {}  # by base: entries that were needed when it was gone through
         self._floors: dict[int, int] = {}  # of the last round
+        self._counted: dict[int, int] = {}  # by base: what is needed by these floors, where that was counted
         self.is_by_age = True  # else only what is over the size goes: it is not the hour for what is old
         self._total_bytes = 0  # of the log, less what segments that were gone through may give back
         self._lookups = 0  # of this step
@@ -208,6 +209,8 @@ class Retention:
         offsets = array("q")
         is_same = yield from self._copy_floors(floors, refs, offsets)
         self._floors = floors
+        if not is_same:
+            self._counted = {}
         self._holders = refs, offsets
         lookups = 0
         is_oldest = True
@@ -215,11 +218,12 @@ class Retention:
             part = self._index.sealed_part(segment.base)
             if part is None:
                 return  # its index is not written yet
-            known = self._needed.get(segment.base)
-            if known is not None and (is_same or self._is_put_off(segment, lookups)):
+            known = self._find_needed(segment, lookups)
+            if known is not None:
                 needed = known
             else:
                 needed = yield from self._count_needed(part, refs, offsets)
+                self._counted[segment.base] = needed
                 lookups += len(refs)
                 self._looked_until = segment.base
             if needed == 0 and is_oldest and self._is_let_go(segment.base):
@@ -260,6 +264,14 @@ class Retention:
                 yield
         return is_same
 
+    def _find_needed(self, segment: Segment, lookups: int) -> int | None:
+        """Return what is needed of a segment where that is not to be counted now, else None."""
+        known = self._needed.get(segment.base)
+        counted = self._counted.get(segment.base)
+        if counted is not None:
+            return known if known == _DAMAGED else counted
+        return known if known is not None and self._is_put_off(segment, lookups) else None
+
     def _is_put_off(self, segment: Segment, lookups: int) -> bool:
         """Return whether a segment that was looked at before has its turn in another round."""
         return segment.base <= self._looked_until or lookups >= LOOKUPS_A_ROUND
@@ -283,6 +295,7 @@ class Retention:
         assert dropped is segment
         self._total_bytes -= segment.disk_bytes
         self._needed.pop(segment.base, None)
+        self._counted.pop(segment.base, None)
         self._dropped += 1
         return True
 

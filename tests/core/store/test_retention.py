@@ -8,6 +8,7 @@ import pytest
 
 from core.message import StoredBatch
 from core.settings import RetentionSettings, StoreSettings
+from core.store import puncher
 from core.store.reader import StoreReader
 from tests.support.store import NOW_MS, give_back, light, open_store, publish, read_queue, retire
 
@@ -140,6 +141,20 @@ def test_what_is_not_needed_any_more_goes_too(store):
     assert disk_bytes(store) < kept
     assert read_queue(store, b"%LMQ%rare") == []
     assert store.max_offset(store.find_queue(b"%LMQ%rare")) == len(sent)
+
+
+@pytest.mark.parametrize(("rounds", "steps"), [(1, 1), (1, 8), (2, 2), (3, 3)])
+def test_what_is_not_needed_any_more_goes_although_its_room_was_just_given_back(store, rounds, steps, monkeypatch):
+    """What was needed when that began is not what is needed when it ends."""
+    monkeypatch.setattr(puncher, "_HOLES_A_STEP", 1)
+    fill(store, "busy", each=50)
+    end(store)
+    for _ in range(rounds):
+        retire(store, LATE_MS, held(store, "rare"))
+        for _ in range(steps):
+            store.prepare()
+    give_back(store, LATE_MS)
+    assert segment_count(store) <= 2
 
 
 def test_what_is_old_waits_for_its_hour_and_what_is_over_the_size_does_not(store):
