@@ -376,7 +376,7 @@ class Gateway:
     # Stop
 
     async def stop(self) -> None:
-        """Close the doors, let connections end, sync, and close the store; under 5 s."""
+        """Close the doors, let connections end, sync, and close the store; mostly under 5 s."""
         self.is_ready = False
         began_ms = self.clock.now_ms()
         LOGGER.info("stopping connections=%d", len(self.connections))
