@@ -34,7 +34,7 @@ cdef bint _read_json(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t en
 
 cdef Py_ssize_t _name_end(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except -2
 
-@cython.locals(name_bytes=Py_ssize_t, word="unsigned int", start=Py_ssize_t, value=int)
+@cython.locals(name_bytes=Py_ssize_t, word="unsigned int", tail="unsigned int", start=Py_ssize_t, value=int)
 cdef Py_ssize_t _read_member(
     const unsigned char[::1] buf, Py_ssize_t key, Py_ssize_t pos, Py_ssize_t end, SendHeader header
 ) except -2

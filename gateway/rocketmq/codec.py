@@ -124,18 +124,19 @@ def _name_end(buf: bytes | bytearray | memoryview, pos: int, end: int) -> int:
     """Return the position of the quote after the member's name that begins with the quote at `pos`, or -1."""
     if pos >= end or buf[pos] != 0x22:
         return -1
-    pos = _string_end(buf, pos + 1, end)
-    if pos < 0 or pos + 2 >= end or buf[pos + 1] != 0x3A:
+    close = octets.find_byte(buf, 0x22, pos + 1, end)
+    if close < 0 or octets.find_byte(buf, 0x5C, pos + 1, close) >= 0:  # a name may be written with escapes, too
         return -1
-    return pos
+    return close if close + 2 < end and buf[close + 1] == 0x3A else -1
 
 
 def _read_member(buf: bytes | bytearray | memoryview, key: int, pos: int, end: int, header: SendHeader) -> int:
     """Read the value of the member whose name is [key, pos); return the position after it, or -1."""
     name_bytes = pos - key
     word = octets.read_u32(buf, key) if name_bytes >= 4 else 0
+    tail = octets.read_u32(buf, pos - 4) if name_bytes >= 4 else 0
     start = pos + 2
-    if name_bytes == 9 and word == 0x65787446:  # extF(ields)
+    if name_bytes == 9 and word == 0x65787446 and buf[key + 4] == 0x69 and tail == 0x656C6473:  # extF, i, elds
         return _read_ext(buf, start, end, header)
     pos = _value_end(buf, start, end)
     if pos < 0:
@@ -143,11 +144,11 @@ def _read_member(buf: bytes | bytearray | memoryview, key: int, pos: int, end: i
     value = 0
     if name_bytes == 4 and word == 0x636F6465:  # code
         value = header.code = _small_integer(buf, start, pos)
-    elif name_bytes == 6 and word == 0x6F706171:  # opaq(ue)
+    elif name_bytes == 6 and word == 0x6F706171 and tail == 0x61717565:  # opaq, aque
         value = header.opaque = _small_integer(buf, start, pos)
     elif name_bytes == 4 and word == 0x666C6167:  # flag
         value = header.flag = _small_integer(buf, start, pos)
-    elif name_bytes == 6 and word == 0x72656D61:  # rema(rk): a request has none
+    elif name_bytes == 6 and word == 0x72656D61 and tail == 0x6D61726B:  # rema, mark: a request has none
         return pos if buf[start] == 0x6E else -1
     return pos if value >= 0 else -1
 

@@ -144,7 +144,7 @@ def _tell(event, connection, told):
         told.append("another protocol" if is_other else event)  # the log says which, as far as the first piece tells
 
 
-FUZZ = Fuzz("amqp_cases.txt", run_case, "gateway.amqp", DECODER)
+FUZZ = Fuzz("amqp_cases.txt", run_case, [f"gateway.amqp.{name}" for name in DECODER])
 
 if __name__ == "__main__":
     FUZZ.main()

@@ -78,7 +78,7 @@ def _tell(event, connection, told):
         assert isinstance(event, Disconnect) is (connection.state == 4)
 
 
-FUZZ = Fuzz("mqtt_cases.txt", run_case, "gateway.mqtt", DECODER)
+FUZZ = Fuzz("mqtt_cases.txt", run_case, [f"gateway.mqtt.{name}" for name in DECODER])
 
 if __name__ == "__main__":
     FUZZ.main()

@@ -27,14 +27,13 @@ class Fuzz:
     Args:
         corpus: The name of the file with the kept cases, one a line, in hexadecimal.
         run_case: Checks one case, and raises where it fails; the first two bytes of a case say how it is fed.
-        package: Where the decoder is.
-        modules: The names of its modules there.
+        modules: The names of the decoder's modules.
     """
 
-    def __init__(self, corpus, run_case, package, modules):
+    def __init__(self, corpus, run_case, modules):
         self.corpus = DATA / corpus
         self.run_case = run_case
-        self.modules = [f"{package}.{name}" for name in modules]
+        self.modules = modules
 
     def read_corpus(self):
         """Return the kept cases."""

@@ -66,10 +66,18 @@ def test_json_numbers_and_booleans_are_fields_too():
         b'{"extFields":{"a":"x}}',
         b'{"extFields":{"a":"x\\"}}',
         b'{"a\\"}',
+        b'{"\\u0063ode":310}',
+        b'{"extFields":{"\\u0062":"T"}}',
     ],
 )
 def test_json_of_another_shape_is_left_to_the_parser(header):
     assert fields_of(header, HEADER_JSON) is None
+
+
+def test_names_that_begin_as_known_ones_are_others():
+    header = b'{"code":310,"opaqXX":7,"remaXX":1,"opaque":5,"flag":0}'
+    fields = fields_of(header, HEADER_JSON)
+    assert fields == {"code": b"310", "opaque": b"5", "flag": b"0"}
 
 
 @given(st.binary(max_size=120), st.sampled_from([HEADER_JSON, HEADER_BINARY]))
