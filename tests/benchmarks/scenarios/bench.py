@@ -29,7 +29,7 @@ from tests.benchmarks.scenarios.scenarios import SCENARIOS, Scenario
 from tests.benchmarks.scenarios.server import FOLDERS, ROOT, Server
 
 RUN_MAX_S = 360.0  # a run that takes so much longer than its stretch has failed; a million messages are stored in some
-NOT_UNLESS_ASKED = {"gateway-async"}
+NOT_UNLESS_ASKED = {"gateway-async", "rocketmq-async"}
 
 
 @dataclass

@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from gateway.version import VERSION
@@ -277,8 +278,8 @@ def find_rocketmq() -> str | None:
     return found[-1].stem.rpartition("-")[2] if found and shutil.which("java") else None
 
 
-def launch_rocketmq(folder: Path, ports: dict[str, int]) -> Server:
-    """Start the official broker, and a name server, which is not measured."""
+def launch_rocketmq(flush: str, folder: Path, ports: dict[str, int]) -> Server:
+    """Start the official broker with this `flushDiskType`, and a name server, which is not measured."""
     settings = {
         "brokerName": "bench",
         "brokerIP1": "127.0.0.1",
@@ -287,7 +288,8 @@ def launch_rocketmq(folder: Path, ports: dict[str, int]) -> Server:
         "haListenPort": ports["ha"],
         "storePathRootDir": folder / "store",
         "autoCreateTopicEnable": "true",
-        "flushDiskType": "SYNC_FLUSH",
+        "flushDiskType": flush,
+        "waitTimeMillsInSendQueue": 10_000,  # 200 ms refuses what a load with thousands in flight sends
         "enableLmq": "true",
         "enableMultiDispatch": "true",
         "maxLmqConsumeQueueNum": 2_000_000,
@@ -309,6 +311,7 @@ TLS = frozenset({"mqtts", "plain"})  # of MQTT, `plain` is what is measured besi
 WEBSOCKET = frozenset({"mqttws", "plain"})
 ALL_DOORS = frozenset({"mqtt", "amqp", "rocketmq", "namesrv"}) | TLS | WEBSOCKET
 MQTT = frozenset({"mqtt"})
+ROCKETMQ = frozenset({"rocketmq", "namesrv"})
 PEERS = {
     peer.name: peer
     for peer in (
@@ -343,6 +346,7 @@ PEERS = {
             launch_rabbitmq,
             extra_ports=("epmd", "distribution"),
         ),
-        Peer("rocketmq", frozenset({"rocketmq", "namesrv"}), find_rocketmq, launch_rocketmq, extra_ports=("ha",)),
+        Peer("rocketmq", ROCKETMQ, find_rocketmq, partial(launch_rocketmq, "SYNC_FLUSH"), extra_ports=("ha",)),
+        Peer("rocketmq-async", ROCKETMQ, find_rocketmq, partial(launch_rocketmq, "ASYNC_FLUSH"), extra_ports=("ha",)),
     )
 }

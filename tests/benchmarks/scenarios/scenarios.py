@@ -398,6 +398,11 @@ SCENARIOS = (
         payload_bytes=128, is_fresh=True, small=rocketmq(rocketmq_timed_load.run_timed, pending=1_000),
     ),
     Scenario(
+        "rocketmq-timed-deep", "RocketMQ, messages due in 2 s beside a million that wait, 8 times 512 in flight",
+        ROCKETMQ, rocketmq(rocketmq_timed_load.run_timed, window=512), floors=(Floor(RATE, 2), Floor(LATE_P99, 1)),
+        payload_bytes=128, is_fresh=True, small=rocketmq(rocketmq_timed_load.run_timed, window=512, pending=1_000),
+    ),
+    Scenario(
         "rocketmq-1000", "RocketMQ, 1 KB to 1,000 light queues", ROCKETMQ, TO_1000_LIGHT_QUEUES,
         floors=FLOORS_OF_1000_QUEUES, payload_bytes=1_024, measures_disk=True,
     ),
