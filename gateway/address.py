@@ -86,6 +86,13 @@ def pack_host(host: str, port: int) -> bytes:
         return UNKNOWN_HOST
 
 
+def unpack_host(packed: bytes) -> str:
+    """Return `HOST:PORT` of what `pack_host` made, empty where that was no address."""
+    if packed == UNKNOWN_HOST or len(packed) not in {8, 20}:
+        return ""
+    return format_address(str(ipaddress.ip_address(packed[:-4])), int.from_bytes(packed[-4:]))
+
+
 def is_loopback(peer: str) -> bool:
     """Return whether `peer` (`HOST:PORT`, or `unix:0` by a Unix socket) is on this machine."""
     host = peer.rpartition(":")[0].strip("[]").partition("%")[0]

@@ -215,14 +215,14 @@ class Gateway:
         open_doors = [name for name, of in listens.items() if of]
         for line in [*self.authenticator.describe(open_doors), *find_warnings(core.message)]:
             LOGGER.warning(line)
+        self.authenticator.tokens.timer = self.timer
+        self.authenticator.tokens.start(self.settings.auth.jwt)  # wills that were left may need its keys
         self.flusher.start()  # a door may publish at once: the will of a client that was lost with the process
         for door in self.doors.values():
             door.start(now_ms)
         self.event_stream.use(self.settings.events)  # the exchange is known once definitions are
         self.room_watch.look_first()
         self.preparer.start()
-        self.authenticator.tokens.timer = self.timer
-        self.authenticator.tokens.start(self.settings.auth.jwt)
         self.timer.start(self._loop)
         self.alarm.set(now_ms)  # what came due while we were down
         self._watch_intervals(now_ms)

@@ -178,7 +178,7 @@ class Authenticator:
         if is_right is None:
             self._answer(then, self._find_hindrance(who))
         else:
-            self._let_in_by(token, who, then)
+            self._answer(then, self.let_in_by(token, who))
 
     def _may_ask(self, who: Credentials) -> bool:
         """Return whether back ends may see a name and its password: none that they may not give, no secret of ours."""
@@ -191,7 +191,7 @@ class Authenticator:
     def _found_outside(self, who: Credentials, then: Then, found: Token | Refusal | None) -> None:
         """Go by what back ends said of somebody that is no user here."""
         if isinstance(found, Token):
-            self._let_in_by(found, who, then)
+            self._answer(then, self.let_in_by(found, who))
         elif found is None and self._lets_be_anonymous(who):
             self._answer(then, self._make_identity("", who))
         elif found is Refusal.BUSY:
@@ -199,17 +199,17 @@ class Authenticator:
         else:
             self._answer(then, found or Refusal.WRONG)
 
-    def _let_in_by(self, token: Token | None, who: Credentials, then: Then) -> None:
+    def let_in_by(self, token: Token | None, who: Credentials) -> LoginAnswer:
+        """Return the login of a user that a token or a back end vouches for."""
         if token is None or not self._may_be_token(token.user):
-            self._answer(then, Refusal.WRONG)
-            return
+            return Refusal.WRONG
         self.tokens.note_use(token)
         place = {"client": who.client, "host": who.host, "door": who.protocol}
         topics = None if token.topics is None else TopicRights(token.topics, token.user, who.client, who.host)
         may = self._book.make(token.user, **place, groups=token.groups, rules=token.rules, topics=topics)
-        self._answer(then, Identity(token.user, may, token=token, topics=topics, ways=who.ways))
+        return Identity(token.user, may, token=token, topics=topics, ways=who.ways)
 
-    def _is_right(self, token: Token) -> bool:
+    def is_right(self, token: Token) -> bool:
         """Return whether what somebody came in by still counts."""
         return (self.tokens.is_right(token) or self.backends.is_right(token)) and self._may_be_token(token.user)
 
@@ -321,7 +321,7 @@ class Authenticator:
         identity.may.find_version()
         token = identity.token
         if token is not None:
-            if identity.may.has_lost or not self._is_right(token):
+            if identity.may.has_lost or not self.is_right(token):
                 return False
             self.tokens.note_use(token)
             return True

@@ -164,6 +164,11 @@ class TokenLogins:
         """Whether tokens are taken."""
         return self._keys is not None
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the first key set from the web is still to come: no token of its keys is known to be wrong."""
+        return self._set is not None and not self._fetched
+
     def use(self, keys: Keys | None) -> None:
         """Go by other keys from now on."""
         self._keys = keys

@@ -123,6 +123,13 @@ class TopicRights:
         asking.task = asyncio.get_running_loop().create_task(self._ask(unknown, asking, keeps=keeps))
         return asking
 
+    async def ask_one(self, wanted: Wanted) -> bool | None:
+        """Return what the back end says, and keep a yes for as long as this lasts; None where it does not answer."""
+        answer = await self.judge.ask_topic(self._question(wanted))
+        if answer:
+            self._keep(wanted)
+        return answer
+
     def _look(self, wanted: Wanted, *, keeps: bool) -> bool | None:
         known = self._find(wanted)
         if known and keeps:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from gateway.auth.credentials import OWN_PEER, Identity, LoginAnswer, Refusal
+from gateway.auth.left_logins import pack_login
 from gateway.auth.login_log import log_login, log_refusal, outcome_of, reason_of
 from gateway.auth.mechanisms import PROOF_ERRORS
 from gateway.auth.topic_rights import PUBLISH, Wanted, reading
@@ -143,6 +144,9 @@ class Arriving(Holding):
         if isinstance(answer, Identity) and self.identity is not None and answer.user == self.identity.user:
             self.identity = answer
             self._may, self._topics = answer.may, answer.topics
+            if self._will is not None:
+                self._will.login = pack_login(answer)
+                self._door.wills.keep(self._will)
             self._connection.say_auth(ReasonCode.SUCCESS, proving.end())
             self.transport.write(self._connection.data_to_send())
         else:
@@ -211,11 +215,12 @@ class Arriving(Holding):
         kind = Kind.SESSION_RESUMED if found.is_present else Kind.SESSION_CREATED
         door.tell_session(kind, found.session, self.transport)
         if found.is_present:
-            door.wills.come_back(client_id)
+            door.wills.come_back(client_id, identity.user.encode())
         else:
+            door.wills.note_client(client_id, identity.user.encode())
             door.wills.publish_delayed(client_id, now_ms)
         if connect.will is not None:
-            self._keep_will(connect.will, client_id, identity.user.encode())
+            self._keep_will(connect.will, client_id, identity)
         if found.session.is_persistent or connect.will is not None or entering.had_durable:
             door.broker.when_kept(entering.note_kept)
         else:
@@ -305,9 +310,11 @@ class Arriving(Holding):
             return ConnectCode.SERVER_UNAVAILABLE, str(entering.claim_error)
         return None
 
-    def _keep_will(self, will: Will, client_id: bytes, user: bytes) -> None:
+    def _keep_will(self, will: Will, client_id: bytes, identity: Identity) -> None:
+        user = identity.user.encode()
         will = self._door.publishing.rewriting.will(will, client_id, user)
-        self._will = StoredWill(client_id, user, self.transport.peer_host, will)
+        login = pack_login(identity)
+        self._will = StoredWill(client_id, user, self.transport.peer_host, will, login=login)
         self._door.wills.keep(self._will)
 
     def _begin(self, session: Session, user: bytes, now_ms: int) -> None:

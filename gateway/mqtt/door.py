@@ -92,6 +92,7 @@ class MqttDoor(MqttServices, Door):
         """Close all connections; their wills are published."""
         for handler in [*self.attachments, *self.strangers]:
             handler.shut_down(now_ms)
+        self.wills.stop()
         self.subscribing.chores.finish()
 
     def reload(self, settings: GatewaySettings) -> None:

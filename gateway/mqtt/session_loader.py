@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple, Protocol
 
+from core.row_format import FIRST, RowFormat
 from gateway.mqtt.catch_up import CatchUp, CatchUps
 from gateway.mqtt.exact import ExactJournal, SentBefore
 from gateway.mqtt.replay import is_replay
@@ -43,6 +44,13 @@ class TableLike(Protocol):
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
         """Give all keys and values."""
+
+
+class MakeTable(Protocol):
+    """Makes or opens a durable map by name."""
+
+    def __call__(self, name: str, rows: RowFormat = FIRST, /) -> TableLike:
+        """Return it; its rows have a form."""
 
 
 class PlacesTable(Protocol):

@@ -9,6 +9,7 @@ import struct
 from itertools import pairwise
 from typing import NamedTuple
 
+from core.row_format import RowFormat
 from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import NO_PROPERTIES, OF_WILL, decode_properties, encode_properties
 from gateway.mqtt.session import NEVER
@@ -24,7 +25,10 @@ _WILL = struct.Struct(">BHHH")  # QoS and retain flag, sizes of topic, user and 
 _WILL_RETAIN = 0x04
 _WILL_PROPERTIES = 0x08  # those of MQTT 5 are there, before the body
 _WILL_DUE = 0x10  # when it is published stands before the body, and before those
+_WILL_LOGIN = 0x20  # a login stands behind the host, with its size before it
 _DUE = struct.Struct(">q")
+_LOGIN = struct.Struct(">I")
+WILL_ROWS = RowFormat(2)  # since 2 there may be a login
 
 
 class SessionRow(NamedTuple):
@@ -47,15 +51,22 @@ class SubscriptionRow(NamedTuple):
 
 
 class StoredWill:
-    """A will and whose it is; `due_ms` is when it is published, 0 while its client is connected."""
+    """A will and whose it is.
 
-    __slots__ = ("client_id", "due_ms", "host", "user", "will")
+    `login` says how the client came in, see gateway/auth/left_logins.py; `due_ms` is when it is published, 0 while the
+    client is connected.
+    """
 
-    def __init__(self, client_id: bytes, user: bytes, host: bytes, will: Will, due_ms: int = 0) -> None:
+    __slots__ = ("client_id", "due_ms", "host", "login", "user", "will")
+
+    def __init__(
+        self, client_id: bytes, user: bytes, host: bytes, will: Will, due_ms: int = 0, *, login: bytes = b""
+    ) -> None:
         self.client_id = client_id
         self.user = user
         self.host = host
         self.will = will
+        self.login = login
         self.due_ms = due_ms
 
 
@@ -96,13 +107,14 @@ def parse_subscription(row: bytes) -> SubscriptionRow:
 def pack_will(stored: StoredWill) -> bytes:
     """Return the row of a will, by its client identifier."""
     will = stored.will
-    flags = (
-        will.qos | (_WILL_RETAIN if will.is_retained else 0) | _WILL_PROPERTIES | (_WILL_DUE if stored.due_ms else 0)
-    )
+    flags = will.qos | _WILL_PROPERTIES | (_WILL_RETAIN if will.is_retained else 0)
+    flags |= (_WILL_DUE if stored.due_ms else 0) | (_WILL_LOGIN if stored.login else 0)
     head = _WILL.pack(flags, len(will.topic), len(stored.user), len(stored.host))
     properties = encode_properties(will.properties.items())
     if stored.due_ms:
         properties = _DUE.pack(stored.due_ms) + properties
+    if stored.login:
+        properties = _LOGIN.pack(len(stored.login)) + stored.login + properties
     return head + will.topic + stored.user + stored.host + properties + will.body
 
 
@@ -113,11 +125,15 @@ def parse_will(client_id: bytes, row: bytes) -> StoredWill:
     for size in sizes:
         ends.append(ends[-1] + size)
     topic, user, host = (row[start:end] for start, end in pairwise(ends))
-    properties, body_at, due_ms = NO_PROPERTIES, ends[-1], 0
+    properties, body_at, due_ms, login = NO_PROPERTIES, ends[-1], 0, b""
+    if flags & _WILL_LOGIN:
+        login_at = body_at + _LOGIN.size
+        body_at = login_at + int(_LOGIN.unpack_from(row, body_at)[0])
+        login = row[login_at:body_at]
     if flags & _WILL_DUE:
         (due_ms,) = _DUE.unpack_from(row, body_at)
         body_at += _DUE.size
     if flags & _WILL_PROPERTIES:
         properties, body_at = decode_properties(row, body_at, OF_WILL)
     will = Will(topic, row[body_at:], flags & 3, bool(flags & _WILL_RETAIN), properties)
-    return StoredWill(client_id, user, host, will, due_ms)
+    return StoredWill(client_id, user, host, will, due_ms, login=login)

@@ -13,9 +13,10 @@ from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.queued import Behind, is_limited
 from gateway.mqtt.replay import is_replay
 from gateway.mqtt.session import ABREAST, NEVER, NO_SLOT, NOTHING_OWED, OFFLINE, Session, Subscription
-from gateway.mqtt.session_loader import PlacesTable, Queues, Resting, SessionLoader, TableLike, filters_of
+from gateway.mqtt.session_loader import MakeTable, PlacesTable, Queues, Resting, SessionLoader, filters_of
 from gateway.mqtt.session_rows import (
     REPLAY_OVER,
+    WILL_ROWS,
     StoredWill,
     SubscriptionRow,
     pack_session,
@@ -48,7 +49,7 @@ class SessionTable:
     subscriptions with one slot.
 
     Args:
-        table: Makes or opens a durable map by name.
+        table: Makes or opens a durable map by name, with the form of its rows.
         places: Where durable subscriptions keep their places.
         catch_ups: What they are owed of retained messages.
         exact: What they are in the middle of at QoS 2.
@@ -57,7 +58,7 @@ class SessionTable:
 
     def __init__(
         self,
-        table: Callable[[str], TableLike],
+        table: MakeTable,
         places: PlacesTable,
         catch_ups: CatchUps,
         exact: ExactJournal,
@@ -65,7 +66,7 @@ class SessionTable:
     ) -> None:
         self._session_rows = table("mqtt_sessions")
         self._subscription_rows = table("mqtt_subscriptions")
-        self._will_rows = table("mqtt_wills")
+        self._will_rows = table("mqtt_wills", WILL_ROWS)
         self.loader = SessionLoader(self._session_rows, self._subscription_rows, places, catch_ups, exact)
         self._places = places
         self._catch_ups = catch_ups

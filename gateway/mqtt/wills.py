@@ -8,10 +8,11 @@ from typing import NamedTuple
 from core.errors import LmqError
 from core.metrics import DoorMetrics
 from gateway.auth.authenticator import Authenticator
+from gateway.auth.credentials import Identity, Refusal
 from gateway.auth.permissions import Permissions
 from gateway.logs import said
 from gateway.mqtt.errors import MalformedPacketError
-from gateway.mqtt.login import PROTOCOL
+from gateway.mqtt.left_wills import LeftWills, find_login
 from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import Property
 from gateway.mqtt.publishing import Publishing
@@ -23,11 +24,12 @@ LOGGER = logging.getLogger(__name__)
 
 
 class Delayed(NamedTuple):
-    """A will that waits until its delay is over."""
+    """A will that waits until its delay is over; `is_left`: what its client may do is to be found out then."""
 
     due_ms: int
     stored: StoredWill
     may: Permissions | None
+    is_left: bool = False
 
 
 class Wills:
@@ -48,6 +50,7 @@ class Wills:
         self._authenticator = authenticator
         self._metrics = metrics
         self._delayed: dict[bytes, Delayed] = {}  # by client
+        self._left = LeftWills(authenticator, self.publish, self.forget, authenticator.clock.now_ms)
 
     def find_fault(self, will: Will | None) -> str:
         """Return why a will cannot be taken, empty where it can: a delay of its topic that is none, or too long."""
@@ -61,36 +64,57 @@ class Wills:
     def publish_left(self, now_ms: int) -> None:
         """Publish the wills of connections that a killed process left, as far as their users may do so now."""
         for stored in self._sessions.wills():
-            may = self._authenticator.find_rights(PROTOCOL, stored.user.decode(), stored.client_id.decode())
+            is_left = bool(stored.login)  # of somebody that a back end or a token let in
+            found = Refusal.WRONG if is_left else find_login(self._authenticator, stored)
+            may = found.may if isinstance(found, Identity) else None
             if stored.due_ms > now_ms:
-                self._delayed[stored.client_id] = Delayed(stored.due_ms, stored, may)
+                self._delayed[stored.client_id] = Delayed(stored.due_ms, stored, may, is_left)
             else:
                 session = self._sessions.outline(stored.client_id)
-                self.leave(stored, may, 0 if session is None else session.expiry_s, now_ms)
+                expiry_s = 0 if session is None else session.expiry_s
+                self.leave(stored, may, expiry_s, now_ms, is_left=is_left)
+        self._left.look(now_ms)
 
-    def leave(self, stored: StoredWill, may: Permissions | None, expiry_s: int, now_ms: int) -> None:
+    def leave(
+        self, stored: StoredWill, may: Permissions | None, expiry_s: int, now_ms: int, *, is_left: bool = False
+    ) -> None:
         """Publish the will of a client that is gone, at once or after its delay; its session lives for `expiry_s`."""
         delay_s = min(stored.will.properties.number(Property.WILL_DELAY, 0), expiry_s)
+        delayed = Delayed(stored.due_ms, stored, may, is_left)
         if delay_s and not stored.due_ms:
             stored.due_ms = now_ms + 1000 * delay_s
             self.keep(stored)  # again, with its moment: a restart does not put it off
-            self._delayed[stored.client_id] = Delayed(stored.due_ms, stored, may)
+            self._delayed[stored.client_id] = delayed._replace(due_ms=stored.due_ms)
         else:
-            self.forget(stored)
-            self.publish(stored, may, now_ms)
+            self._let_go(delayed, now_ms)
 
-    def come_back(self, client_id: bytes) -> None:
+    def come_back(self, client_id: bytes, user: bytes) -> None:
         """Forget the will that was delayed for a client that has come back, MQTT-3.1.3-9."""
+        self.note_client(client_id, user)
         delayed = self._delayed.pop(client_id, None)
         if delayed is not None:
             self.forget(delayed.stored)
 
+    def note_client(self, client_id: bytes, user: bytes) -> None:
+        """Forget the will that a killed process left of a client that is back before a back end answered for it."""
+        self._left.come_back(client_id, user)
+
     def publish_due(self, now_ms: int) -> None:
-        """Publish the wills whose delay is over."""
+        """Publish the wills whose delay is over, and ask again about those that were not answered for."""
         for client_id in [key for key, delayed in self._delayed.items() if delayed.due_ms <= now_ms]:
-            delayed = self._delayed.pop(client_id)
+            self._let_go(self._delayed.pop(client_id), now_ms)
+        self._left.look(now_ms)
+
+    def _let_go(self, delayed: Delayed, now_ms: int) -> None:
+        if delayed.is_left:
+            self._left.add(delayed.stored)
+        else:
             self.forget(delayed.stored)
             self.publish(delayed.stored, delayed.may, now_ms)
+
+    def stop(self) -> None:
+        """Ask about no will any more."""
+        self._left.stop()
 
     def publish_delayed(self, client_id: bytes, now_ms: int) -> None:
         """Publish the will that was delayed for a client at once: its session ends."""
@@ -101,6 +125,7 @@ class Wills:
     def keep(self, stored: StoredWill) -> None:
         """Write a will down, so that it is published also when the process is killed."""
         self._sessions.keep_will(stored)
+        self._left.lose_row(stored.client_id)
 
     def forget(self, stored: StoredWill) -> None:
         """Forget a will."""

@@ -13,6 +13,7 @@ from gateway.address import (
     pack_host,
     pack_network,
     parse_address,
+    unpack_host,
 )
 
 
@@ -52,6 +53,7 @@ def test_ipv6_hosts_are_written_in_brackets():
 )
 def test_hosts_are_packed_as_a_record_stores_them(host, packed):
     assert pack_host(host, 1883) == packed
+    assert unpack_host(packed) == ("" if packed == UNKNOWN_HOST else format_address(host.partition("%")[0], 1883))
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import ClassVar
 
-from amqtt.plugins.base import BaseAuthPlugin, BasePlugin
+from amqtt.plugins.base import BaseAuthPlugin, BasePlugin, BaseTopicPlugin
 
 
 class OwnPlugin(BaseAuthPlugin):
@@ -60,6 +61,26 @@ class OddPlugin(BaseAuthPlugin):
         elif session.username == "rubbish":
             return "yes"
         return True
+
+
+class FilePlugin(BaseAuthPlugin, BaseTopicPlugin):
+    """Lets everybody in whose password is `secret`, and to the topics that a file has, one a line.
+
+    `asked` is a file that each question is written to.
+    """
+
+    @dataclass
+    class Config:
+        topics: str
+        asked: str
+
+    async def authenticate(self, *, session):
+        return session.password == "secret"
+
+    async def topic_filtering(self, *, session=None, topic=None, action=None):
+        with Path(self.config.asked).open("a") as file:  # noqa: ASYNC230 - on a loop of the plugin's own
+            file.write(f"{session.client_id} {action.value} {topic}\n")
+        return topic in Path(self.config.topics).read_text().split()  # noqa: ASYNC240 - as above
 
 
 class BadPlugin(BaseAuthPlugin):

@@ -33,9 +33,10 @@ class JudgeBackend(ScriptedBackend):
     """Lets everybody in, and to topics below `open/`; `gate` holds its answers about topics back."""
 
     judges_topics = True
+    opens = b"open/"
 
-    def __init__(self):
-        super().__init__(lambda question: Reply(Verdict.YES), cache_s=60, cache_refused_s=60)
+    def __init__(self, **settings):
+        super().__init__(lambda question: Reply(Verdict.YES), cache_s=60, cache_refused_s=60, **settings)
         self.topics = []
         self.gate = asyncio.Event()
         self.gate.set()
@@ -46,4 +47,4 @@ class JudgeBackend(ScriptedBackend):
         await self.gate.wait()
         if self.fails or self.is_closed:
             raise BackendError("away")
-        return question.topic.startswith(b"open/")
+        return question.topic.startswith(self.opens)

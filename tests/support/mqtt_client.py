@@ -14,10 +14,10 @@ WAIT_S = 15
 class MqttClient:
     """A connection that is accepted; used as a context manager."""
 
-    def __init__(self, address, client_id, *, clean=False, keep_alive_s=60, will=None):
+    def __init__(self, address, client_id, *, clean=False, keep_alive_s=60, will=None, **login):
         self.sock = socket.create_connection(address, timeout=WAIT_S)
         self.tail = b""
-        self.sock.sendall(mqtt.connect(client_id, clean=clean, keep_alive_s=keep_alive_s, will=will))
+        self.sock.sendall(mqtt.connect(client_id, clean=clean, keep_alive_s=keep_alive_s, will=will, **login))
         (first,) = self.read(1)
         assert first[:2] == b"\x20\x02"
         assert first[3] == 0

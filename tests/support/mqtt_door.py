@@ -174,12 +174,14 @@ class World:
         self.broker.schedule = self._schedule
         self.engine.durability.request_flush = self._request_flush
         self.checks = HandWork()
-        clock = HandClock(lambda: self.now_ms)
-        self.authenticator = Authenticator(self.auth, os.environ, clock, self.checks)
+        self.authenticator = self.make_authenticator()
         self.door = MqttDoor(self.broker, self.settings, self.authenticator)
         self.door.start(self.now_ms)
         self.counts = self.metrics.door("mqtt")
         self.turn()
+
+    def make_authenticator(self):
+        return Authenticator(self.auth, os.environ, HandClock(lambda: self.now_ms), self.checks)
 
     def _schedule(self):
         self.is_turn_due = True

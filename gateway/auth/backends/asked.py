@@ -173,8 +173,12 @@ class AskedBackend:
         """Return the login of a user that the back end let in."""
         groups = tuple(dict.fromkeys((*reply.groups, *self.settings.groups)))
         tags = tuple(tag for tag in TAGS if tag in groups) if self.settings.admin_tags else ()
-        topics = None if self._topics is None else self
-        return Token(question.user, groups, tags, reply.ends_at_ms, self.mark, reply.rules, topics)
+        return Token(question.user, groups, tags, reply.ends_at_ms, self.mark, reply.rules, self.topic_judge)
+
+    @property
+    def topic_judge(self) -> AskedBackend | None:
+        """What is asked about each topic of those that it let in: itself, or nothing."""
+        return None if self._topics is None else self
 
     def give_way(self, others: Sequence[AskedBackend]) -> None:
         """Let the one of `others` that has the same settings be asked by clients that this one let in, and close."""

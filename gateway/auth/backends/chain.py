@@ -68,6 +68,10 @@ class BackendChain:
         """Return whether somebody that a back end let in still may be there."""
         return token.mark in self._marks and self._clock.now_ms() < token.ends_at_ms
 
+    def find(self, mark: bytes) -> AskedBackend | None:
+        """Return the back end that lets in by a mark, None where it is there no more."""
+        return next((backend for backend in self._backends if backend.mark == mark), None)
+
     def takes(self, credentials: Credentials) -> bool:
         """Return whether they are asked about somebody: one with a name and a password, or a certificate."""
         if not self.is_on_for(credentials) or credentials.user is None:

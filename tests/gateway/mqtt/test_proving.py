@@ -281,6 +281,22 @@ def test_client_comes_in_by_a_token_and_puts_its_end_off_by_another(tokens):
     assert tokens.authenticator.may_stay("mqtt", peer.handler.identity)
 
 
+@pytest.mark.parametrize("is_renewed", [True, False])
+def test_will_that_a_kill_leaves_counts_as_long_as_the_newest_token(tokens, is_renewed):
+    watch = connect_5(
+        b"w", clean=False, properties=encoded((P.SESSION_EXPIRY, 600), (P.AUTH_METHOD, BEARER), bearer(tokens))
+    )
+    tokens.dial().send(watch, subscribe_5(1, (b"w/#", 1)))
+    peer = tokens.dial()
+    peer.send(hello(bearer(tokens, 10), method=BEARER, will=(b"w/t", b"gone", 1, False, b"\0"))).take()
+    if is_renewed:
+        peer.send(auth(0x19, bearer(tokens, 1_000), method=BEARER)).take()
+    tokens.close()
+    tokens.now_ms += 20_000
+    tokens.open()
+    assert [one.body for one in got(tokens.dial().send(watch))] == ([b"gone"] if is_renewed else [])
+
+
 def test_client_may_be_asked_for_its_token(tokens):
     peer = tokens.dial()
     (asked,) = peer.send(hello(method=BEARER)).take()

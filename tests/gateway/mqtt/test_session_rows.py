@@ -66,8 +66,10 @@ def test_key_of_a_subscription_begins_with_its_client():
     qos=st.integers(0, 2),
     is_retained=st.booleans(),
     due_ms=st.integers(0, 2**50),
+    login=st.binary(max_size=20),
 )
-def test_will(topic, body, user, host, qos, is_retained, due_ms):
+def test_will(topic, body, user, host, qos, is_retained, due_ms, login):
     will = Will(topic, body, qos, is_retained, NO_PROPERTIES)
-    found = parse_will(b"c", pack_will(StoredWill(b"c", user, host, will, due_ms)))
+    found = parse_will(b"c", pack_will(StoredWill(b"c", user, host, will, due_ms, login=login)))
     assert (found.client_id, found.user, found.host, found.will, found.due_ms) == (b"c", user, host, will, due_ms)
+    assert found.login == login

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from core.row_format import FIRST
 from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.packets import Will
@@ -21,7 +22,7 @@ class Disk:
         self.journal = MemoryJournal()
         self.waiting = []
 
-    def table(self, name):
+    def table(self, name, rows=FIRST):
         return self.tables.setdefault(name, MemoryTable())
 
     def open(self, now_ms=0, ends=None):
