@@ -349,6 +349,7 @@ class Authenticator:
             SettingsError: They cannot be used.
         """
         users = self.make_users(settings, environment)
+        self.rules.compare(settings.rules)
         return WaysIn(users, read_keys(settings.jwt, environment), make_backends(settings, environment))
 
     def use(self, ways: WaysIn) -> None:

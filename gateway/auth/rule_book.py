@@ -12,7 +12,9 @@ from typing import NamedTuple
 from core.cache_budget import CacheBudget
 from gateway.auth.judge import Judge
 from gateway.auth.permissions import Permissions, Rights, View
-from gateway.auth.rules import Rule, Rules, Subject, find_lost
+from gateway.auth.rule_draft import RuleDraft
+from gateway.auth.rule_losses import seek_lost
+from gateway.auth.rules import Rule, Rules, Subject, make_whole
 from gateway.auth.topic_rights import AskedPermissions, TopicRights
 from gateway.auth.user_rows import UserRows
 from gateway.rule_settings import RuleSettings
@@ -25,7 +27,8 @@ GONE = View(publish=False, subscribe=False, configure=False)  # somebody who was
 VIEWS_MAX = 4_096  # that are remembered, by user and groups
 
 
-MANY = 1_000  # rules whose index is made in steps
+MANY = 1_000  # rules that are made, and indexed, in steps
+Written = RuleDraft | Sequence[Rule]  # rules that are to be made, or are
 CallLater = Callable[[int, Callable[[], None]], None]
 
 
@@ -35,6 +38,31 @@ class RulesError(Exception):
 
 def _nothing() -> None:
     pass
+
+
+class RuleChange:
+    """Rules on their way into force.
+
+    Args:
+        written: The rules.
+        before: Those that they take the place of.
+    """
+
+    def __init__(self, written: Written, before: Rules) -> None:
+        self.written = written
+        self.rules = before
+        self.lost: list[Rule] = []  # by which somebody may read less
+        self._before = before
+
+    def steps(self, *, has_index: bool) -> Iterator[None]:
+        """Make all that is needed before they count; with `has_index` also what questions need."""
+        written = self.written
+        rules = Rules((yield from written.steps()) if isinstance(written, RuleDraft) else written)
+        yield from rules.place()
+        if has_index:
+            yield from rules.general.index(self._before.general)
+        self.lost = yield from seek_lost(self._before.all, rules.all)
+        self.rules = rules
 
 
 def _at_once(steps: Iterator[None]) -> Iterator[None]:
@@ -74,11 +102,13 @@ class RuleBook(Rights):
         "_views",
         "_waiting",
         "_wanted",
+        "_written",
     )
 
     def __init__(self, caches: CacheBudget) -> None:
         super().__init__(caches)
-        self._rules = Rules(())
+        self._rules = make_whole(())
+        self._written: Written = self._rules.all  # what they were made of
         self._accounts: Mapping[str, Account] = {}
         self._allows = True
         self._lost: list[Rule] = []  # with the last change
@@ -87,7 +117,7 @@ class RuleBook(Rights):
         self._rows: Mapping[str, UserRows] = {}
         self._call_later: CallLater | None = None  # None: changes are in force before they return
         self._on_whole: Callable[[], None] = _nothing
-        self._wanted: Rules | None = None  # those to come
+        self._wanted: RuleChange | None = None  # those to come
         self._has_failed = False  # those of the last change do not count: their index could not be made
         self._pending: tuple[Mapping[str, Account], Mapping[str, UserRows] | None, bool] = ({}, None, False)
         self._waiting: list[asyncio.Event] = []
@@ -95,7 +125,7 @@ class RuleBook(Rights):
 
     def change(
         self,
-        rules: Sequence[Rule],
+        rules: Written,
         accounts: Mapping[str, Account],
         rows: Mapping[str, UserRows] | None = None,
         *,
@@ -107,20 +137,28 @@ class RuleBook(Rights):
         them; those before count meanwhile.
         """
         wanted = self._wanted
-        if wanted is not None and rules is wanted.all:  # users alone are others: at once, and no more than they may now
+        if wanted is not None and rules is wanted.written:  # users alone are others: at once, no more than they may now
             self._pending = (accounts, rows, allows)
-            self._change(self._rules.all, accounts, rows, allows=allows and self._allows)
-        elif self._call_later is None or rules is self._rules.all or len(rules) < MANY:
+            self._change(None, accounts, rows, allows=allows and self._allows)
+        elif self._call_later is None or rules is self._written or len(rules) < MANY:
             self._wanted, self._has_failed = None, True
             try:
-                self._change(rules, accounts, rows, allows=allows)
+                self._change(self._make_now(rules), accounts, rows, allows=allows)
                 self._has_failed = False
             finally:
                 self._tell_whole()
         else:
-            wanted = Rules(rules)
+            wanted = RuleChange(rules, self._rules)
             self._wanted, self._pending = wanted, (accounts, rows, allows)
-            self._call_later(0, partial(self._step, wanted, wanted.general.index()))
+            self._call_later(0, partial(self._step, wanted, wanted.steps(has_index=True)))
+
+    def _make_now(self, rules: Written) -> RuleChange | None:
+        """Return rules that can count, None where they are those that do."""
+        if rules is self._written:
+            return None
+        made = RuleChange(rules, self._rules)
+        deque(made.steps(has_index=False), maxlen=0)
+        return made
 
     def index_in_steps(self, call_later: CallLater, on_whole: Callable[[], None]) -> None:
         """Make the index of many rules in steps from now on.
@@ -138,7 +176,7 @@ class RuleBook(Rights):
             RulesError: They do not: their index cannot be made, and those before stay in force.
         """
         if self._wanted is not None:
-            self._step(self._wanted, _at_once(self._wanted.general.index()))
+            self._step(self._wanted, _at_once(self._wanted.steps(has_index=True)))
         self._check_in_force()
 
     async def whole(self) -> None:
@@ -157,7 +195,7 @@ class RuleBook(Rights):
         if self._has_failed:
             raise RulesError("the rules are not in force, those before are: no index of them can be made, see the log")
 
-    def _step(self, wanted: Rules, steps: Iterator[None]) -> None:
+    def _step(self, wanted: RuleChange, steps: Iterator[None]) -> None:
         if wanted is not self._wanted or self._call_later is None:
             return  # others came meanwhile
         accounts, rows, allows = self._pending
@@ -165,13 +203,14 @@ class RuleBook(Rights):
             for _ in steps:
                 self._call_later(0, partial(self._step, wanted, steps))
                 return
-            self._change(wanted.all, accounts, rows, allows=allows, made=wanted)
+            self._change(wanted, accounts, rows, allows=allows)
         except Exception:
-            LOGGER.exception("no index of the rules can be made, those before stay in force rules=%d", len(wanted.all))
+            count = len(wanted.written)
+            LOGGER.exception("no index of the rules can be made, those before stay in force rules=%d", count)
             self._end_steps(has_failed=True)
             # who is gone is gone, and newcomers may do nothing: what was to be denied to them is not in force
             known = {user: account for user, account in accounts.items() if user in self._accounts}
-            self._change(self._rules.all, known, rows, allows=allows and self._allows)
+            self._change(None, known, rows, allows=allows and self._allows)
         else:
             self._end_steps(has_failed=False)
         self._on_whole()
@@ -187,23 +226,22 @@ class RuleBook(Rights):
 
     def _change(
         self,
-        rules: Sequence[Rule],
+        change: RuleChange | None,
         accounts: Mapping[str, Account],
         rows: Mapping[str, UserRows] | None,
         *,
         allows: bool,
-        made: Rules | None = None,
     ) -> None:
+        """Go by rules that are made; None: by those that there are."""
         before, after, nothing = self._rows, rows or {}, UserRows("", {}, {})
         changed = [user for user in {**before, **after} if before.get(user) is not after.get(user)]
         lost_users = {
             user for user in changed if user not in before or after.get(user, nothing).reads_less_than(before[user])
         }
-        is_same = rules is self._rules.all
-        lost = [] if is_same else find_lost(self._rules.all, rules)
-        if not is_same:
-            self._rules = made or Rules(rules)
-        self._rows, self._lost_users, self._lost = after, lost_users, lost  # from here on nothing can fail
+        if change is not None:
+            self._rules, self._written = change.rules, change.written
+        self._lost = [] if change is None else change.lost
+        self._rows, self._lost_users = after, lost_users
         self._lost_all = self._allows and not allows
         self._accounts = accounts
         self._allows = allows

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from gateway.auth.rules import Rule, keep_same, know_rules, make_rules
+from gateway.auth.rule_draft import RuleDraft
+from gateway.auth.rules import Rule, keep_same
 from gateway.auth.stored_rules import StoredRules, Table
 from gateway.rule_settings import RuleSettings
 
 OF_SETTINGS = "auth.rules"  # where an operator finds them
 
+Compared = tuple[Sequence[RuleSettings] | None, Sequence[RuleSettings], Sequence[RuleSettings]]
+"""Rules of the settings after a change and before it, and those after it with what stays as it was."""
+
+NOT_COMPARED: Compared = (None, (), ())
+
 
 class RuleLists:
-    """Both lists as one, `all`; another list as soon as one of them changes.
+    """Both lists as one, `all`, which is to be made; another one as soon as one of them changes.
 
     Args:
         said: The rules of the settings.
@@ -23,7 +29,8 @@ class RuleLists:
         self.stored = StoredRules()
         self._said = said
         self._on_changed = on_changed
-        self.all: list[Rule] = []
+        self._made: Sequence[Rule] = ()  # the last that were
+        self._compared: Compared = NOT_COMPARED
         self._join()
 
     def keep(self, table: Table) -> None:
@@ -32,9 +39,16 @@ class RuleLists:
         self.stored.on_changed = self._note_changed
         self._note_changed()
 
+    def compare(self, said: Sequence[RuleSettings]) -> None:
+        """Find out beforehand which rules of the settings stay, for `use`: slow where they are many."""
+        self._compared = said, self._said, keep_same(self._said, said)
+
     def use(self, said: Sequence[RuleSettings]) -> None:
         """Go by other rules of the settings."""
-        kept = keep_same(self._said, said)
+        after, before, kept = self._compared
+        if after is not said or before is not self._said:
+            kept = keep_same(self._said, said)
+        self._compared = NOT_COMPARED
         if len(kept) != len(self._said) or any(one is not other for one, other in zip(kept, self._said, strict=True)):
             self._said = kept
             self._join()
@@ -44,6 +58,8 @@ class RuleLists:
         self._on_changed()
 
     def _join(self) -> None:
-        known = know_rules(self.all)  # which stay, so that a change among many is quick
-        first = make_rules(self._said, OF_SETTINGS, known=known)
-        self.all = [*first, *self.stored.make(len(first), known)]
+        parts = ((self._said, f"{OF_SETTINGS}[{{}}]".format), self.stored.part())
+        self.all = RuleDraft(parts, self._made, self._note_made)
+
+    def _note_made(self, made: Sequence[Rule]) -> None:
+        self._made = made  # which stay, so that a change among many is quick

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ipaddress
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple, TypeVar
 
 from gateway.auth.name_patterns import NameIndex, compile_any, fill_in, fill_in_topic, has_place, is_exact
 from gateway.auth.rule_trie import NO_RULE, RuleTrie
@@ -27,7 +28,23 @@ VHOSTS_MAX = 64  # with an index of their own, of one set of rules
 OF_BACKEND = "rules of the back end"
 NOTHING: Mapping[int, Rule] = {}
 PATTERNS_A_STEP = 128  # that are indexed; at most 10 us each, those with expressions too
+RULES_A_STEP = 512  # that are looked at; at most 2 us each
 SETS_MAX = 4_096  # that are remembered: users with the same rules share them
+
+
+Made = TypeVar("Made")
+Steps = Generator[None, None, Made]
+"""Work in steps of a millisecond or so, and what it makes."""
+
+
+def at_once(steps: Steps[Made]) -> Made:
+    """Return what some steps make, without a rest between them."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            made: Made = end.value
+            return made
 
 
 class Subject(NamedTuple):
@@ -55,9 +72,12 @@ class Rule:
         "_vhosts",
         "allows",
         "called",
+        "has_condition",
+        "is_of_reading",
         "is_own",
         "number",
         "said",
+        "tells_clients_apart",
     )
 
     def __init__(self, number: int, said: RuleSettings, called: str) -> None:
@@ -66,6 +86,9 @@ class Rule:
         self.called = called  # how an operator finds it
         self.allows = said.permit == "allow"
         self.is_own = any(map(has_place, (*said.topics, *said.names)))  # it is another one for each user or client
+        self.tells_clients_apart = bool(self.is_own or said.clients or said.addresses or said.doors)  # of one user
+        self.has_condition = bool(self.tells_clients_apart or said.users or said.groups)  # for some, or one for each
+        self.is_of_reading = self.says(SUBSCRIBE) or self.says(READ)
         self._users = compile_any(said.users)
         self._groups = compile_any(said.groups)
         self._clients = compile_any(said.clients)
@@ -81,18 +104,6 @@ class Rule:
             setattr(other, name, getattr(self, name))
         other.number, other.called = number, called
         return other
-
-    @property
-    def tells_clients_apart(self) -> bool:
-        """Whether it may say one thing of one client of a user, and another of another."""
-        said = self.said
-        return bool(self.is_own or said.clients or said.addresses or said.doors)
-
-    @property
-    def has_condition(self) -> bool:
-        """Whether it is for some only, or another one for each."""
-        said = self.said
-        return bool(self.tells_clients_apart or said.users or said.groups)
 
     def is_for(self, subject: Subject, groups: tuple[str, ...]) -> bool:
         """Return whether the rule is for what a subject asks."""
@@ -144,11 +155,12 @@ class Rule:
 class RuleSet:
     """Rules with the same conditions behind them, to be asked of topics and names."""
 
-    __slots__ = ("_by_number", "_names", "_rules", "_tries", "tells_kinds_apart")
+    __slots__ = ("_by_number", "_names", "_rules", "_tells_vhosts_apart", "_tries", "tells_kinds_apart")
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = rules
         self.tells_kinds_apart = any(rule.said.kinds for rule in rules)
+        self._tells_vhosts_apart = any(rule.said.vhosts for rule in rules)
         self._by_number = {rule.number: rule for rule in rules}
         self._tries: dict[str, tuple[RuleTrie, int]] = {}
         self._names: dict[tuple[str, str], NameIndex] = {}
@@ -180,11 +192,17 @@ class RuleSet:
 
     def find_name(self, action: str, vhost: str, name: str) -> int:
         """Return the first rule for an action on a name, `NO_RULE` where there is none."""
-        index = self._names.get((action, vhost))
+        key = self._key(action, vhost)
+        index = self._names.get(key)
         if index is None:
-            deque(self._index_names(action, vhost), maxlen=0)
-            index = self._names[action, vhost]
+            deque(self._index_names(*key), maxlen=0)
+            index = self._names[key]
         return index.find_first(name)
+
+    def _key(self, action: str, vhost: str) -> tuple[str, str]:
+        """Return under which action and virtual host the names are indexed that count for one: others may share it."""
+        said = action if self.tells_kinds_apart else ACTION_OF.get(action, action)
+        return said, vhost if self._tells_vhosts_apart else TOPIC_VHOST
 
     def find_entry(self, vhost: str) -> int:
         """Return the first rule that lets in to a virtual host, or keeps out of all that is there."""
@@ -207,12 +225,23 @@ class RuleSet:
                 return rule.number
         return NO_RULE
 
-    def index(self) -> Iterator[None]:
-        """Make, in steps, what is asked of topics, and of names in the virtual host that has them."""
+    @property
+    def asked(self) -> list[tuple[str, str]]:
+        """The actions and virtual hosts whose names were asked for."""
+        return list(self._names)
+
+    def index(self, before: RuleSet | None = None) -> Iterator[None]:
+        """Make, in steps, what is asked of topics, and of names in the virtual host that has them.
+
+        And in those that `before`, the rules before these, were asked about.
+        """
         for action in (PUBLISH, SUBSCRIBE):
             yield from self._index_topics(action)
-        for action in (READ, WRITE, CONFIGURE):
-            yield from self._index_names(action, TOPIC_VHOST)
+        actions = [(READ, WRITE, CONFIGURE), *(names.values() for names in ACTIONS_BY_KIND.values())]
+        keys = [self._key(action, TOPIC_VHOST) for action in chain.from_iterable(actions)]
+        keys += [] if before is None else [self._key(*key) for key in before.asked]
+        for key in list(dict.fromkeys(keys))[:VHOSTS_MAX]:
+            yield from self._index_names(*key)
 
     def _trie(self, action: str) -> tuple[RuleTrie, int]:
         """Return the filters of an action's rules, and the number of the first rule that is for all topics."""
@@ -222,7 +251,9 @@ class RuleSet:
 
     def _index_topics(self, action: str) -> Iterator[None]:
         trie, always, count = RuleTrie(), NO_RULE, 0
-        for rule in self._rules:
+        for looked, rule in enumerate(self._rules, 1):
+            if looked % RULES_A_STEP == 0:
+                yield
             if not (rule.is_for_action(action) and rule.is_for_vhost(TOPIC_VHOST)):
                 continue
             for topic in rule.said.topics:
@@ -236,7 +267,9 @@ class RuleSet:
 
     def _index_names(self, action: str, vhost: str) -> Iterator[None]:
         index, count = NameIndex(), 0
-        for rule in self._rules:
+        for looked, rule in enumerate(self._rules, 1):
+            if looked % RULES_A_STEP == 0:
+                yield
             if rule.is_for_action(action) and rule.is_for_vhost(vhost):
                 for name in rule.said.names:
                     index.add(name, rule.number)
@@ -258,18 +291,31 @@ class Rules:
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.all = rules
-        self.general = RuleSet([rule for rule in self.all if not rule.has_condition])
-        self.tells_clients_apart = any(rule.tells_clients_apart for rule in self.all)
+        self.tells_clients_apart = False
         self._by_user: dict[str, list[Rule]] = {}
         self._by_client: dict[str, list[Rule]] = {}
+        self._by_group: dict[str, list[Rule]] = {}
         self._others: list[Rule] = []
-        for rule in self.all:
-            if rule.has_condition:
-                self._place(rule)
         self._sets: dict[tuple[int, ...], RuleSet] = {}
+        self.general = RuleSet(())
+
+    def place(self) -> Iterator[None]:
+        """Tell, in steps, which subjects each is for; before that none is for anybody."""
+        general = []
+        for count, rule in enumerate(self.all, 1):
+            if not rule.has_condition:
+                general.append(rule)
+            else:
+                self.tells_clients_apart |= rule.tells_clients_apart
+                self._place(rule)
+            if count % RULES_A_STEP == 0:
+                yield
+        self.general = RuleSet(general)
 
     def _place(self, rule: Rule) -> None:
-        for names, table in ((rule.said.users, self._by_user), (rule.said.clients, self._by_client)):
+        said = rule.said
+        tables = ((said.users, self._by_user), (said.clients, self._by_client), (said.groups, self._by_group))
+        for names, table in tables:
             if names and all(map(is_exact, names)):
                 for name in set(names):
                     table.setdefault(name, []).append(rule)
@@ -279,6 +325,7 @@ class Rules:
     def find_own(self, subject: Subject, groups: tuple[str, ...]) -> RuleSet:
         """Return the rules for a subject in these groups, beside the general ones."""
         candidates = [*self._by_user.get(subject.user, ()), *self._by_client.get(subject.client, ()), *self._others]
+        candidates += {rule.number: rule for name in groups for rule in self._by_group.get(name, ())}.values()
         rules = sorted((rule for rule in candidates if rule.is_for(subject, groups)), key=lambda rule: rule.number)
         if subject.rules:
             rules += make_rules(subject.rules, OF_BACKEND, len(self.all))
@@ -291,6 +338,13 @@ class Rules:
                 self._sets.clear()
             self._sets[key] = RuleSet(rules)
         return self._sets[key]
+
+
+def make_whole(rules: Sequence[Rule]) -> Rules:
+    """Return rules that are placed."""
+    made = Rules(rules)
+    deque(made.place(), maxlen=0)
+    return made
 
 
 def know_rules(rules: Iterable[Rule]) -> dict[int, Rule]:
@@ -316,36 +370,16 @@ def keep_same(before: Sequence[RuleSettings], after: Sequence[RuleSettings]) -> 
     kept = list(after)
     end = min(len(before), len(after))
     start = 0
-    while start < end and _is_same(before[start], after[start]):
+    while start < end and is_same(before[start], after[start]):
         kept[start] = before[start]
         start += 1
     for i in range(1, end - start + 1):
-        if not _is_same(before[-i], after[-i]):
+        if not is_same(before[-i], after[-i]):
             break
         kept[-i] = before[-i]
     return kept
 
 
-def _is_same(one: RuleSettings, other: RuleSettings) -> bool:
+def is_same(one: RuleSettings, other: RuleSettings) -> bool:
+    """Return whether two rules say the same."""
     return one is other or one == other
-
-
-def find_lost(before: Sequence[Rule], after: Sequence[Rule]) -> list[Rule]:
-    """Return the rules by whose going or coming somebody may read less than before."""
-    old, new = [rule for rule in before if _is_of_reading(rule)], [rule for rule in after if _is_of_reading(rule)]
-    while old and new and _is_same(old[-1].said, new[-1].said):
-        old.pop()
-        new.pop()
-    pairs = enumerate(zip(old, new, strict=False))
-    start = next((i for i, (one, other) in pairs if not _is_same(one.said, other.said)), None)
-    start = min(len(old), len(new)) if start is None else start
-    old, new = old[start:], new[start:]
-    both = {rule.said for rule in old} & {rule.said for rule in new}
-    if [rule.said for rule in old if rule.said in both] != [rule.said for rule in new if rule.said in both]:
-        both = set()  # in another order
-    gone = [rule for rule in old if rule.allows and rule.said not in both]
-    return gone + [rule for rule in new if not rule.allows and rule.said not in both]
-
-
-def _is_of_reading(rule: Rule) -> bool:
-    return rule.says(SUBSCRIBE) or rule.says(READ)

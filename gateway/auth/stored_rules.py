@@ -6,10 +6,10 @@ So the settings have the first word, and administrators of the API decide what i
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from gateway.auth.rules import NOTHING, Rule, make_rule
+from gateway.auth.rule_draft import Part
 from gateway.rule_settings import RuleSettings
 
 NAME_BYTES_MAX = 255
@@ -66,7 +66,7 @@ class StoredRules:
     def put(self, name: str, said: RuleSettings, before: str | None = None) -> None:
         """Set a rule: a new one stands last, another one where it stood; or each before the one that `before` names."""
         place = next((i for i, rule in enumerate(self._rules) if rule.name == name), len(self._rules))
-        self._rules[place : place + 1] = [NamedRule(name, said)]
+        self._rules = [*self._rules[:place], NamedRule(name, said), *self._rules[place + 1 :]]
         if self._table is not None:
             self._table.put(_RULE + name.encode(), said.model_dump_json().encode())
         self._order(name, name if before is None else before)
@@ -94,9 +94,10 @@ class StoredRules:
         self._rules = [*others, *(NamedRule(name, said) for name, said in rules)]
         self._keep_order()
 
-    def make(self, first: int, known: Mapping[int, Rule] = NOTHING) -> list[Rule]:
-        """Return them as they are evaluated, numbered from `first`; those that are `known` need not be made."""
-        return [make_rule(rule.said, first + i, f"rule '{rule.name}'", known) for i, rule in enumerate(self._rules)]
+    def part(self) -> Part:
+        """Return them as they are now, to be made."""
+        rules = self._rules
+        return [rule.said for rule in rules], lambda place: f"rule '{rules[place].name}'"
 
     def _order(self, name: str, before: str | None) -> None:
         if before != name:

@@ -4,9 +4,11 @@ import asyncio
 
 import pytest
 
-from gateway.auth import rule_book, rules as rules_module
+from gateway.auth import rule_book, rule_draft, rules as rules_module
 from gateway.auth.rule_book import Account, RulesError
+from gateway.auth.rule_lists import RuleLists
 from gateway.auth.user_rows import NameRow, UserRows
+from gateway.rule_settings import RuleSettings
 from tests.gateway.auth.test_permissions import change, make_book, of
 
 OPS = {"permit": "allow", "groups": ["ops"], "topics": ["a/#"]}
@@ -181,6 +183,66 @@ def test_names_are_indexed_in_steps_too():
     assert of(book).may_read(b"/", b"jobs")
     assert of(book).may_read(b"/", b"q77x")
     assert not of(book).may_read(b"/", b"other")
+
+
+def note_indexes(monkeypatch):
+    """Return a list that gets an item for each index of many rules that is made."""
+    made = []
+
+    def noting(real):
+        def note(rule_set, *args):
+            if len(rule_set) >= 1_000:
+                made.append(args)
+            return real(rule_set, *args)
+
+        return note
+
+    for name in ("_index_names", "_index_topics"):
+        monkeypatch.setattr(rules_module.RuleSet, name, noting(getattr(rules_module.RuleSet, name)))
+    return made
+
+
+def test_question_after_a_change_of_many_rules_makes_no_index(monkeypatch):
+    rules = [{"permit": "allow", "kinds": ["group"], "names": [f"q{i}"]} for i in range(1_100)]
+    vhosts = {"permit": "deny", "vhosts": ["v"], "names": ["x"]}
+    book = make_book(*rules, vhosts, allows=False)
+    may = of(book)
+    assert not may.may_read(b"v", b"y")
+    steps = Steps(book)
+    change(book, *rules, vhosts, {"permit": "allow", "kinds": ["group", "topic"], "names": ["jobs"]}, allows=False)
+    steps.run()
+    made = note_indexes(monkeypatch)
+    may = of(book)
+    for kind in ("topic", "group"):
+        assert may.may_read(b"/", b"jobs", kind)
+        assert may.may_write(b"/", b"jobs", kind)
+        assert may.may_configure(b"/", b"jobs", kind)
+    assert not may.may_read(b"/", b"jobs", "cluster")
+    assert not may.may_read(b"/", b"jobs")
+    assert not may.may_read(b"v", b"x")
+    assert not may.may_publish(b"a")
+    assert not may.may_subscribe(b"a")
+    assert made == []
+
+
+def test_nothing_is_made_of_many_rules_before_the_first_step(monkeypatch):
+    said = [RuleSettings.model_validate(one) for one in many(DENY)]
+    lists = RuleLists([], lambda: None)
+    book = make_book(allows=True)
+    steps = Steps(book)
+    lists.use(said)
+    real, made = rule_draft.make_rule, []
+    monkeypatch.setattr(rule_draft, "make_rule", lambda *args: made.append(1) or real(*args))
+    book.change(lists.all, {}, allows=True)
+    assert made == []
+    assert of(book).may_publish(b"a/1")
+    assert steps.run() > 10
+    assert not of(book).may_publish(b"a/1")
+    lists.use([*said, RuleSettings(permit="deny", topics=("b/#",))])
+    book.change(lists.all, {}, allows=True)
+    assert of(book).may_publish(b"b/1")
+    steps.run()
+    assert not of(book).may_publish(b"b/1")
 
 
 def test_answer_that_cannot_wait_has_the_rules_count_now():

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.auth.rules import Rules, RuleSet, Subject, find_lost, keep_same, know_rules, make_rules
+from gateway.auth.rules import RuleSet, Subject, keep_same, know_rules, make_rules, make_whole
 from gateway.rule_settings import RuleSettings
 
 
@@ -55,7 +55,7 @@ def test_nobody_without_a_client_identifier_is_a_client():
 
 def test_general_rules_are_shared_and_the_others_are_found_by_name():
     said = [{"users": [f"user-{number}"], "topics": [f"{number}/#"]} for number in range(1_000)]
-    all_rules = Rules(rules({"topics": ["open/#"]}, *said, {"topics": ["own/%u"]}, {"groups": ["ops"]}))
+    all_rules = make_whole(rules({"topics": ["open/#"]}, *said, {"topics": ["own/%u"]}, {"groups": ["ops"]}))
     assert len(all_rules.general) == 1
     own = all_rules.find_own(Subject("user-7", "", "", "amqp"), ())
     assert [own.find_topic(topic) for topic in (b"7/a", b"own/user-7")] == [8, 1_001]
@@ -64,17 +64,17 @@ def test_general_rules_are_shared_and_the_others_are_found_by_name():
 
 
 def test_users_with_the_same_rules_share_a_set():
-    all_rules = Rules(rules({"groups": ["ops"], "topics": ["a/#"]}))
+    all_rules = make_whole(rules({"groups": ["ops"], "topics": ["a/#"]}))
     one, other = (all_rules.find_own(Subject(name, "", "", "mqtt"), ("ops",)) for name in ("ann", "bob"))
     assert one is other
 
 
 def test_a_rule_for_each_client_is_filled_in():
-    own = Rules(rules({"topics": ["d/%c/#"], "names": ["%u.in"]})).find_own(ANN, ())
+    own = make_whole(rules({"topics": ["d/%c/#"], "names": ["%u.in"]})).find_own(ANN, ())
     assert own.find_topic(b"d/dev-1/x") == 0
     assert own.find_topic(b"d/dev-2/x") > 0
     assert own.find_name("read", "/", "ann.in") == 0
-    nameless = Rules(rules({"topics": ["d/%c/#"]})).find_own(ANN._replace(client="#"), ())
+    nameless = make_whole(rules({"topics": ["d/%c/#"]})).find_own(ANN._replace(client="#"), ())
     assert len(nameless) == 0
 
 
@@ -90,26 +90,6 @@ def test_names_are_of_their_virtual_host():
 def test_rules_of_other_virtual_hosts_are_not_for_the_topic_space():
     assert RuleSet(rules({"vhosts": ["v"]})).find_topic(b"a") > 0
     assert RuleSet(rules({"vhosts": ["/"]})).find_topic(b"a") == 0
-
-
-DENY = {"permit": "deny"}
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "lost"),
-    [
-        ([], [], 0),
-        ([], [{"topics": ["a"]}], 0),
-        ([], [{**DENY, "topics": ["a"]}], 1),
-        ([{**DENY, "topics": ["a"]}], [], 0),
-        ([{"topics": ["a"]}], [], 1),
-        ([{"topics": ["a"]}, DENY], [{"topics": ["b"]}, {"topics": ["a"]}, DENY], 0),
-        ([{"topics": ["a"]}, DENY], [DENY, {"topics": ["a"]}], 2),
-        ([{"topics": ["a"], "actions": ["publish"]}], [], 0),
-    ],
-)
-def test_whose_going_or_coming_takes_something_from_readers(before, after, lost):
-    assert len(find_lost(rules(*before), rules(*after))) == lost
 
 
 @pytest.mark.parametrize(

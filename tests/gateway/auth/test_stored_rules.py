@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.auth.rule_draft import RuleDraft
 from gateway.auth.stored_rules import StoredRules
 from gateway.rule_settings import RuleSettings
 
@@ -44,8 +45,9 @@ def test_rules_stand_in_their_order_also_after_a_start(rules, rows):
     assert _names(rules) == _names(StoredRules(rows)) == "edacb"
     again = StoredRules(rows)
     assert list(again) == list(rules)
-    assert [rule.called for rule in again.make(7)][:2] == ["rule 'e'", "rule 'd'"]
-    assert [rule.number for rule in again.make(7)] == [7, 8, 9, 10, 11]
+    assert [rule.called for rule in RuleDraft([again.part()]).make()][:2] == ["rule 'e'", "rule 'd'"]
+    before = [RuleSettings(permit="deny")] * 7, str
+    assert [rule.number for rule in RuleDraft([before, again.part()]).make()][7:] == [7, 8, 9, 10, 11]
     rules.delete("a")
     assert _names(StoredRules(rows)) == "edcb"
     assert len(rules) == 4
