@@ -25,6 +25,7 @@ cdef class Broker(ReaderTurns):
     cdef public object consumer_offsets
     cdef public object pop
     cdef readonly object timer
+    cdef object _waiting_copies
     cdef bint _has_due
 
     cpdef route_topic(self, bytes topic)

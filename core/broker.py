@@ -27,6 +27,7 @@ from core.reader_turns import ReaderTurns
 from core.record_journal import RecordJournal
 from core.row_format import FIRST, RowFormat
 from core.schedule.timer import Timer
+from core.schedule.waiting_copies import WaitingCopies
 
 
 def _nothing() -> None:
@@ -65,6 +66,7 @@ class Broker(ReaderTurns):
         self._standing = self.detours.crossroads.asked  # nor of these
         self._has_due = False  # `handle_timer` had more to do than fits one turn
         self.timer = Timer(self)
+        self._waiting_copies = WaitingCopies(engine)
 
     # Routes
 
@@ -148,7 +150,10 @@ class Broker(ReaderTurns):
         if is_limited := len(self._limited) + len(self._levelled) + len(self._standing) > 0:
             self.detours.divert(batch, now_ms)
         try:
-            self.engine.append_batch(batch, now_ms)
+            if batch.waits:
+                self._waiting_copies.append(batch, now_ms)
+            else:
+                self.engine.append_batch(batch, now_ms)
         finally:
             if is_limited:
                 self.detours.restore(batch)
@@ -289,7 +294,7 @@ class Broker(ReaderTurns):
 
     def when_stored(self, ticket: int, then: Outcome) -> None:
         """Call back when the batch that has this ticket is safe, or lost; see `Engine.when_stored`."""
-        self.engine.when_stored(ticket, then)
+        self.engine.when_stored(ticket, self._waiting_copies.tie(ticket, then))
 
     def when_durable(self, then: Outcome) -> None:
         """Call back when all messages and acknowledgements so far are safe; see `Engine.when_durable`."""

@@ -115,6 +115,8 @@ class PublishBatch:
     `topics` are the distinct topics as the codec cut them; `routes` stands parallel to it, filled by the front, None
     where the publisher may not. Positions are half-open: bodies lie in `buf`, each message's own encoded properties
     in `extra`. `tag` is the front's: a packet identifier, a sequence number. A born time of 0 means now.
+    `waits` names messages that are to come to further places later, each with a route into the timer: the broker
+    stores a copy there for each of them.
 
     The append fills `physical_offset` and `queue_offset` (the topic queue's); -1 for a message without a route. An
     engine that `places_late` fills them with `tell_places`.
@@ -132,6 +134,7 @@ class PublishBatch:
         self.born_host = b"\x7f\x00\x00\x01\x00\x00\x00\x00"  # address (4 or 16 bytes) and port (4 bytes)
         self.topics: list[bytes] = []
         self.routes: list[Route | None] = []
+        self.waits: list[tuple[int, Route]] = []
         self.route_index = _ints(capacity)
         self.body_start = _ints(capacity)
         self.body_end = _ints(capacity)
@@ -174,6 +177,7 @@ class PublishBatch:
         self.extra = _NOTHING
         self.topics.clear()
         self.routes.clear()
+        self.waits.clear()
 
 
 class StoredBatch:

@@ -104,7 +104,7 @@ async def explain_publish(view: AdminView, publish: Publish) -> PublishExplanati
         user=publish.user,
         is_allowed=is_allowed,
         verdict=verdict,
-        waits_ms=traits.delay_ms() if exchange.is_delaying else 0,
+        waits_ms=traits.delay_ms() if any(one.is_delaying for one in trace.passed) else 0,
         exchanges=[PassedExchange(name=one.name, kind=one.kind, by=by) for one, by in trace.passed.items()],
         queues=queues,
         shown=_show(view, trace, (name, key), {**properties, **_named("header", headers)}, block),

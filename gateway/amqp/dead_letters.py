@@ -101,7 +101,7 @@ class DeadLetters(Reader):
 
     def _work(self, now_ms: int) -> int:
         """Store the letters of some messages; return how many messages are dealt with."""
-        self._writer.begin()
+        self._writer.begin(now_ms)
         pieces: list[Piece] = []
         left = TURN_MESSAGES
         while self._waiting and left > 0 and self._writer.body_bytes < TURN_BYTES:

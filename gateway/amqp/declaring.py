@@ -19,7 +19,6 @@ from gateway.amqp.direct_reply import REPLY_TO, is_reply_name
 from gateway.amqp.errors import AmqpError, not_of_streams
 from gateway.amqp.exchange_arguments import (
     check_alternate,
-    check_not_delaying,
     find_alternate,
     find_delayed_type,
     find_hashed_by,
@@ -350,7 +349,6 @@ class Declarer:
         destination = self._vhost.exchanges.get(method.destination)
         binding = (destination, method.routing_key, _match_of(source, method))
         _check_key(source, method.routing_key)
-        check_not_delaying(destination)
         is_new = binding not in source.bindings
         is_durable = self._vhost.bind(source, binding)
         if is_new:

@@ -11,7 +11,6 @@ from gateway.amqp.direct_reply import is_reply_name
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchange_arguments import (
     check_alternate,
-    check_not_delaying,
     find_alternate,
     find_delayed_type,
     find_hashed_by,
@@ -155,7 +154,6 @@ class HostDraft:
         if exchange is None or to is None:
             return False
         match = _find_match(exchange, key, arguments)
-        check_not_delaying(to)
         self._table.bind(exchange, (to, key, match))
         self._bindings.append(DraftBinding(source, destination, key, match, leads_to_exchange=True))
         return True

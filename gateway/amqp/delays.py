@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from core.broker import Broker
@@ -16,6 +16,7 @@ from core.message import Route
 from core.properties import (
     AMQP,
     CLIENT,
+    DIED_IN,
     EXCHANGE,
     PROTOCOL,
     ROUTING_KEY,
@@ -27,15 +28,30 @@ from core.properties import (
 )
 from core.schedule.hand_on import Destination
 from core.schedule.slots import encode_due
+from gateway.amqp.crossing import KEY_BYTES_MAX, told_block
 from gateway.amqp.deaths import add_number
 from gateway.amqp.definition_rows import DEFAULT_VHOST
 from gateway.amqp.errors import AmqpError
-from gateway.amqp.exchanges import Exchange, ExchangeTable
+from gateway.amqp.exchanges import ExchangeTable
 from gateway.amqp.property_block import EXTRA_BYTES_MAX, BlockReader
-from gateway.amqp.routing import Way, find_way
+from gateway.amqp.routing import WaitingPlace, Way, find_way
+from gateway.amqp.stored_properties import StoredProperties
 from gateway.amqp.traits import DELAY, Traits
 
-_ORIGIN = (PROTOCOL, CLIENT, USER)
+_ORIGIN = (PROTOCOL, CLIENT, USER, DIED_IN)
+NAMES_BYTES_MAX = 2_048  # of exchanges that one waiting record names: the rest of its properties is the message's
+
+
+def read_place(said: bytes) -> WaitingPlace:
+    """Return what the property `WAITING_AT` says.
+
+    Raises:
+        ValueError: It is not ours.
+    """
+    parts = json.loads(a2b_base64(said))
+    head = parts.pop(0) if isinstance(parts[0], list) else [DEFAULT_VHOST]
+    first, *keys = parts
+    return WaitingPlace(head[0], head[1] if len(head) > 1 else first, [first, *head[2:]], keys)
 
 
 class Surroundings(Protocol):
@@ -60,48 +76,67 @@ class Delays:
         self._find_vhost = find_vhost
         self._metrics = broker.metrics.door("amqp")
         self._reader = BlockReader()
+        self._found = StoredProperties()
         self._room = bytearray(EXTRA_BYTES_MAX)
         broker.timer.resolve(WAITING_AT, self._resolve)
 
-    def route(self, vhost: str, exchange: str, keys: Sequence[str], delay_ms: int, now_ms: int) -> Route:
-        """Return the route of a message that is to come to an exchange so much later, by these routing keys."""
+    def hold(self, place: WaitingPlace, delay_ms: int, now_ms: int) -> list[Route]:
+        """Return the routes into the timer of a message that is to go on so much later.
+
+        It is one route where the names of the exchanges are not very many: a message that waits at several waits once.
+        """
         due_ms, queue_id = self._broker.timer.admit(now_ms + delay_ms, now_ms)
-        where: list[object] = [] if vhost == DEFAULT_VHOST else [[vhost]]
-        text = json.dumps([*where, exchange, *keys], ensure_ascii=False).encode()
-        waiting = encode_properties([(WAITING_AT, b2a_base64(text, newline=False))])
-        return self._broker.timer.route(queue_id, waiting + encode_due(due_ms))
+        routes = []
+        for first, *others in _share_out(place.exchanges):
+            where: list[object] = []
+            if others or place.published_to != first:
+                where = [[place.vhost, place.published_to, *others]]
+            elif place.vhost != DEFAULT_VHOST:
+                where = [[place.vhost]]
+            text = json.dumps([*where, first, *place.keys], ensure_ascii=False).encode()
+            waiting = encode_properties([(WAITING_AT, b2a_base64(text, newline=False))])
+            routes.append(self._broker.timer.route(queue_id, waiting + encode_due(due_ms)))
+        return routes
 
     def _resolve(self, text: bytes, flag: int) -> Destination | None:
-        """Return where a message goes that is due; None where nothing is bound, or its exchange is gone."""
+        """Return where a message goes that is due; None where nothing is bound, or its exchanges are gone."""
         end = text.find(b"\x02")
-        parts = json.loads(a2b_base64(text[len(WAITING_AT) + 1 : end]))
-        vhost_name = parts.pop(0)[0] if isinstance(parts[0], list) else DEFAULT_VHOST
-        name, *keys = parts
-        said = decode_properties(text[end + 1 :])
-        block = a2b_base64(said[AMQP])
-        delayed = add_number(block, DELAY.encode(), -Traits("", block).delay_said())
-        vhost = self._find_vhost(vhost_name)
-        exchange = None if vhost is None else vhost.exchanges.find(name)
-        route = None
-        if vhost is not None and exchange is not None:
-            route = self._route(vhost, exchange, keys, Traits(keys[0], delayed))
+        place = read_place(text[len(WAITING_AT) + 1 : end])
+        properties = text[end + 1 :]
+        said = decode_properties(properties)
+        if AMQP in said:
+            block = a2b_base64(said[AMQP])
+            delayed = add_number(block, DELAY.encode(), -Traits("", block).delay_said())
+            origin = encode_properties([(one, said[one]) for one in _ORIGIN if one in said])
+            properties = origin + self._extra(delayed, block)
+        else:  # of another door: it stays as it came
+            properties = _negate(properties, Traits("", told_block(self._found, properties, b"", flag, 0)).delay_said())
+            delayed = told_block(self._found, properties, b"", flag, 0)
+        route = self._route(place, Traits(place.keys[0], delayed))
         if route is None:
             self._metrics.drop("unroutable")
             return None
-        origin = encode_properties([(one, said[one]) for one in _ORIGIN if one in said])
-        return Destination(route, route.topic, origin + self._extra(delayed, block), flag)
+        return Destination(route, route.topic, properties, flag)
 
-    def _route(self, vhost: Surroundings, exchange: Exchange, keys: Sequence[str], traits: Traits) -> Route | None:
+    def _route(self, place: WaitingPlace, traits: Traits) -> Route | None:
+        vhost = self._find_vhost(place.vhost)
+        if vhost is None:
+            return None
         names: dict[bytes, None] = {}
-        for key in keys:
-            way = find_way(vhost.exchanges, exchange, key, traits)
-            names |= dict.fromkeys(vhost.light_names(way, key))
+        there = [found for name in place.exchanges if (found := vhost.exchanges.find(name)) is not None]
+        for exchange in there:
+            for key in place.keys:
+                way = find_way(vhost.exchanges, exchange, key, traits)
+                names |= dict.fromkeys(vhost.light_names(way, key))
         if not names:
             return None
-        topic = topic_from_routing_key(keys[0].encode())
+        raw_key = place.keys[0].encode()
+        topic = topic_from_routing_key(raw_key)
         items = [(TOPIC, topic)] if topic else []
-        prefix = encode_properties([*items, (EXCHANGE, exchange.name.encode()), (ROUTING_KEY, keys[0].encode())])
-        return self._broker.route_queues(prefix, list(names))
+        items.append((EXCHANGE, place.published_to.encode()))
+        if len(raw_key) <= KEY_BYTES_MAX:  # else the topic says it
+            items.append((ROUTING_KEY, raw_key))
+        return self._broker.route_queues(encode_properties(items), list(names))
 
     def _extra(self, block: bytes, before: bytes) -> bytes:
         """Return a block as a record's properties; where it is too large now, that of the message as it was."""
@@ -111,3 +146,24 @@ class Delays:
             block = before
             self._reader.read(block, 0, len(block))
         return bytes(self._room[: self._reader.write_extra(block, 0, len(block), self._room, 0)])
+
+
+def _share_out(exchanges: Sequence[str]) -> Iterator[list[str]]:
+    """Give the names in parts that fit a record, each of them not empty."""
+    part: list[str] = []
+    size = 0
+    for name in exchanges:
+        size += len(name.encode())
+        if part and size > NAMES_BYTES_MAX:
+            yield part
+            part, size = [], len(name.encode())
+        part.append(name)
+    yield part
+
+
+def _negate(properties: bytes, delay_ms: int) -> bytes:
+    """Return the properties of another door's message with its `x-delay` negated."""
+    name = DELAY.encode()
+    delay = b"%d" % -delay_ms
+    parts = [part for part in properties.split(b"\x02") if part and not part.startswith(name + b"\x01")]
+    return b"".join(part + b"\x02" for part in parts) + encode_properties([(name, delay)])

@@ -49,17 +49,6 @@ def find_delayed_type(arguments: Mapping[str, Field], kind: str, kinds: Collecti
     return said.text
 
 
-def check_not_delaying(destination: Exchange) -> None:
-    """Check that a new binding does not lead to an exchange that delays: a message waits whole, or not at all.
-
-    Raises:
-        AmqpError: NOT_IMPLEMENTED.
-    """
-    if destination.is_delaying:
-        reason = f"a binding that leads to an exchange of type '{DELAYED}' is not supported"
-        raise AmqpError(ReplyCode.NOT_IMPLEMENTED, reason)
-
-
 def find_hashed_by(arguments: Mapping[str, Field], kind: str, what: str) -> HashedBy | None:
     """Return what of messages a new exchange is to hash, None where it does not, or by the routing key.
 

@@ -38,7 +38,7 @@ from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import AMQ_TOPIC, Exchange, ExchangeTable
 from gateway.amqp.property_block import EXTRA_BYTES_MAX, BlockReader
 from gateway.amqp.queue_ties import Dying
-from gateway.amqp.routing import Way, find_way
+from gateway.amqp.routing import WaitingPlace, Way, find_way
 from gateway.amqp.stored_properties import StoredProperties
 from gateway.amqp.traits import Traits
 
@@ -52,11 +52,19 @@ Ways = dict[tuple[object, object], int]
 """Where letters go, by their routing keys and deaths: the index of a batch's route, or `_NOWHERE`."""
 
 
+class Holder(Protocol):
+    """Where messages wait."""
+
+    def hold(self, place: WaitingPlace, delay_ms: int, now_ms: int) -> list[Route]:
+        """Return the routes into the timer of a message that is to go on so much later."""
+
+
 class Surroundings(Protocol):
     """The virtual host, as far as dead letters go through it."""
 
     name: str
     exchanges: ExchangeTable
+    delays: Holder
 
     def light_name(self, queue: str) -> bytes:
         """Return the light queue of a queue."""
@@ -101,12 +109,15 @@ class LetterWriter:
         self._same = b""  # the properties of the message before, up to its block: those that have them go as it did
         self._same_flag = 0
         self._same_way = _NOWHERE
+        self._waits: list[Route] = []  # of the letter before: where a copy waits
+        self._now_ms = 0
         self._extra = b""  # of the letter before
         self.body_bytes = 0
         self._extra_bytes = 0
 
-    def begin(self) -> None:
-        """Begin with an empty batch."""
+    def begin(self, now_ms: int) -> None:
+        """Begin with an empty batch, of letters that are published now."""
+        self._now_ms = now_ms
         self._batch.clear()
         self._bodies.clear()
         self._extras.clear()
@@ -146,6 +157,7 @@ class LetterWriter:
         batch = self._batch
         k = batch.count
         batch.route_index[k] = self._same_way
+        batch.waits.extend((k, each) for each in self._waits)
         self._bodies.append(body)
         batch.body_start[k] = self.body_bytes
         self.body_bytes += len(body)
@@ -224,8 +236,10 @@ class LetterWriter:
     def _find_way(self, burial: Burial, vhost: Surroundings, buried: Buried, keys: tuple[bytes, ...]) -> int:
         """Return the index of the route of a letter, made where no letter of the burial had the same."""
         known = self._ways.get((keys, buried.deaths))
+        self._waits = []
         if known is not None:
             return known
+        held: dict[str, None] = {}
         names: dict[bytes, None] = {}
         asks_headers = False
         traits = Traits(keys[0].decode(errors="replace"), buried.block)
@@ -234,18 +248,27 @@ class LetterWriter:
             way = find_way(vhost.exchanges, burial.exchange, text, traits)
             asks_headers = asks_headers or way.asks_headers or way.asks_each
             names |= dict.fromkeys(vhost.light_names(way, text))
+            held |= way.waits
         for _, queue in buried.deaths:
             if is_cycle(queue, buried.deaths):
                 names.pop(vhost.light_name(queue.decode(errors="replace")), None)
         index = _NOWHERE
-        if names and not any(separator in key for key in keys for separator in _SEPARATORS):
+        if (names or held) and not any(separator in key for key in keys for separator in _SEPARATORS):
             index = len(self._batch.routes)
-            route = self._route(burial.exchange, vhost, keys[0], list(names))
+            if held:
+                self._waits = self._hold(burial.exchange, vhost, list(held), keys, traits.delay_ms())
+            route = self._route(burial.exchange, vhost, keys[0], list(names)) if names else self._waits.pop(0)
             self._batch.routes.append(route)
             self._batch.topics.append(route.topic)
         if not asks_headers:
             self._ways[keys, buried.deaths] = index
         return index
+
+    def _hold(
+        self, exchange: Exchange, vhost: Surroundings, held: list[str], keys: tuple[bytes, ...], delay_ms: int
+    ) -> list[Route]:
+        texts = [key.decode(errors="replace") for key in keys]
+        return vhost.delays.hold(WaitingPlace(vhost.name, exchange.name, held, texts), delay_ms, self._now_ms)
 
     def _route(self, exchange: Exchange, vhost: Surroundings, key: bytes, names: list[bytes]) -> Route:
         topic = topic_from_routing_key(key)

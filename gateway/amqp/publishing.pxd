@@ -18,6 +18,7 @@ cdef class Target:
     cdef public Route route
     cdef public object error
     cdef public bint asks_headers
+    cdef public object waits
 
 
 cdef class Publisher:

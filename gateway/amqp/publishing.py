@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from binascii import a2b_base64
+from collections.abc import Sequence
 from typing import cast
 
 from pamqp.commands import Basic
@@ -25,7 +26,7 @@ from gateway.amqp.header_match import find_headers
 from gateway.amqp.methods import encode_content, encode_method
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
-from gateway.amqp.routing import find_way
+from gateway.amqp.routing import WaitingPlace, find_way
 from gateway.amqp.traits import NO_BLOCK, Traits
 from gateway.auth.credentials import Identity
 from gateway.net.protocol import Transport
@@ -41,10 +42,11 @@ _NONE: set[int] = set()  # never written to
 class Target:
     """Where one pair of exchange and routing key leads: a topic of the one topic space, fixed queues, or nowhere.
 
-    `asks_headers`: it is another place for each message, by its headers, or more of it, or by chance.
+    `asks_headers`: it is another place for each message, by its headers, or more of it, or by chance. `waits` are
+    routes into the timer for copies of it; such a target serves one message.
     """
 
-    __slots__ = ("asks_headers", "error", "route", "topic")
+    __slots__ = ("asks_headers", "error", "route", "topic", "waits")
 
     def __init__(
         self,
@@ -53,11 +55,13 @@ class Target:
         route: Route | None = None,
         error: AmqpError | None = None,
         asks_headers: bool = False,
+        waits: Sequence[Route] = (),
     ) -> None:
         self.topic = topic
         self.route = route
         self.error = error
         self.asks_headers = asks_headers
+        self.waits = waits
         untracked.untrack(self)
 
     def measure(self, generation: int) -> int:
@@ -217,6 +221,7 @@ class Publisher:
                 batch.topics.append(raw)
                 batch.routes.append(target.route)
                 if target.asks_headers:
+                    batch.waits.extend((i, each) for each in target.waits)
                     batch.route_index[i] = len(batch.topics) - 1
                     continue
                 index[key, further] = len(batch.topics) - 1
@@ -265,23 +270,24 @@ class Publisher:
         names: dict[bytes, None] = {}
         traits = Traits(key, NO_BLOCK if block is None else block)
         asks_each = False
-        if exchange.is_delaying and block is None:
-            return Target(asks_headers=True)
-        if exchange.is_delaying and (delay_ms := traits.delay_ms()):
-            route = None
-            if self._now_ms != NOT_NOW:
-                route = vhost.delays.route(vhost.name, name, [key, *further], delay_ms, self._now_ms)
-            return Target(route=route, asks_headers=True)
+        held: dict[str, None] = {}
         for each in [key, *further]:
             way = find_way(vhost.exchanges, exchange, each, traits)
             asks_each = asks_each or way.asks_each
             if block is None and (asks_each or way.asks_headers):
                 return Target(asks_headers=True)
             names |= dict.fromkeys(vhost.light_names(way, each))
+            held |= way.waits
+        waits: list[Route] = []
+        if held and self._now_ms != NOT_NOW:
+            place = WaitingPlace(vhost.name, name, list(held), [key, *further])
+            waits = vhost.delays.hold(place, traits.delay_ms(), self._now_ms)
         if not names and not is_topic_space:
-            return Target(asks_headers=asks_each)
+            route = waits.pop(0) if waits else None
+            return Target(route=route, asks_headers=asks_each or bool(held), waits=waits)
         prefix = encode_properties([(TOPIC, topic)]) if is_topic_space else _prefix(topic, name.encode(), key.encode())
-        return Target(route=self._broker.route_queues(prefix, list(names)), asks_headers=asks_each)
+        route = self._broker.route_queues(prefix, list(names))
+        return Target(route=route, asks_headers=asks_each or bool(held), waits=waits)
 
     def _check_key(self, exchange: Exchange, key: str) -> bytes:
         """Return the topic of a routing key that the user may publish to."""

@@ -93,7 +93,7 @@ class VirtualHost:
         self._opening = QueueOpening(broker, name, self._pops, self._refusals)
         self._leases = parts.leases
         self.policies = parts.policies
-        self._crossings = Crossings(broker, name)
+        self._crossings = Crossings(broker, name, parts.delays.hold)
         self.exchanges.ruled_alternate = partial(parts.policies.find_alternate, name)
 
     @property

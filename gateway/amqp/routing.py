@@ -3,23 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from core.lmq.topic_space import routing_key_from_topic, topic_from_routing_key
 from gateway.amqp.exchanges import DEFAULT, Destination, Exchange, ExchangeTable
 from gateway.amqp.traits import Traits
 
 
+class WaitingPlace(NamedTuple):
+    """Where a message waits before it goes on.
+
+    Args:
+        vhost: The name of the virtual host.
+        published_to: The exchange that the message was published to, which consumers are told.
+        exchanges: The names of those at which it waits.
+        keys: Its routing keys, the one that consumers are told first.
+    """
+
+    vhost: str
+    published_to: str
+    exchanges: list[str]
+    keys: list[str]
+
+
 class Way:
     """What a walk through the exchanges found.
 
-    `queues` are their names, each once. `is_topic_space`: the message also goes to all that the one topic space leads
-    to. `asks_headers`: another message with this key may go elsewhere. `asks_each`: also one with the same headers.
+    `queues` are their names, each once; `waits` the names of exchanges at which it waits before it goes on.
+    `is_topic_space`: the message also goes to all that the one topic space leads to. `asks_headers`: another message
+    with this key may go elsewhere. `asks_each`: also one with the same headers.
     """
 
-    __slots__ = ("asks_each", "asks_headers", "is_topic_space", "queues")
+    __slots__ = ("asks_each", "asks_headers", "is_topic_space", "queues", "waits")
 
     def __init__(self) -> None:
         self.queues: dict[str, None] = {}
+        self.waits: dict[str, None] = {}
         self.is_topic_space = False
         self.asks_headers = False
         self.asks_each = False
@@ -29,7 +48,7 @@ def find_way(table: ExchangeTable, start: Exchange, key: str, traits: Traits) ->
     """Return where a message goes that is published to `start`.
 
     Each exchange is passed once, however they are bound in circles. What no binding of an exchange takes goes to its
-    alternate, if that is there.
+    alternate, if that is there. An exchange that delays holds a message that says how long.
     """
     way = Way()
     passed = {start: None}
@@ -39,7 +58,10 @@ def find_way(table: ExchangeTable, start: Exchange, key: str, traits: Traits) ->
         if is_topic and exchange is table.topic_space:
             way.is_topic_space = True
             continue
-        way.asks_headers = way.asks_headers or exchange.asks_headers
+        way.asks_headers = way.asks_headers or exchange.asks_headers or exchange.is_delaying
+        if exchange.is_delaying and traits.delay_ms():
+            way.waits[exchange.name] = None
+            continue
         way.asks_each = way.asks_each or exchange.asks_each
         found: list[Destination] = [key] if exchange.name == DEFAULT else exchange.destinations(key, traits)
         for destination in found or alternate_of(table, exchange):

@@ -39,7 +39,9 @@ def trace_way(table: ExchangeTable, start: Exchange, key: str, traits: Traits | 
         bound = exchange.reaching(key, traits)
         further = bound or [(alternate, "(alternate)") for alternate in alternate_of(table, exchange)]
         for destination, bound_key in further:
-            step = f"{before}{exchange.name} {bound_key}".strip()
+            waits_ms = traits.delay_ms() if exchange.is_delaying and exchange is not start else 0
+            waiting = f" (waits {waits_ms} ms)" if waits_ms else ""
+            step = f"{before}{exchange.name}{waiting} {bound_key}".strip()
             if isinstance(destination, str):
                 trace.queues.setdefault(destination, []).append(step)
             elif destination not in trace.passed:

@@ -12,6 +12,7 @@ from gateway.commands.doors.place import Door
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.refusing import refuse
 
+DELAYED = "x-delayed-message"
 POLICIES = (("policy", "policy"), ("operator policy", "operator_policy"))
 
 explain_cli = typer.Typer(**PLAIN, help="Say where things go, and why.")
@@ -162,7 +163,13 @@ def publish_lines(found: dict[str, Any]) -> list[str]:
 
 
 def _waits(found: dict[str, Any]) -> list[str]:
-    return [f"it waits {found['waits_ms']} ms first"] if found["waits_ms"] else []
+    if not found["waits_ms"]:
+        return []
+    waits = f"it waits {found['waits_ms']} ms"
+    delaying = [one for one in found["exchanges"] if one["kind"] == DELAYED and "(waits " not in one["by"]]
+    if not delaying or not delaying[0]["by"]:
+        return [f"{waits} first"]
+    return [f"{waits} at exchange '{one['name']}', and goes on at once by its other ways" for one in delaying]
 
 
 def _passed(found: dict[str, Any]) -> list[str]:

@@ -148,3 +148,31 @@ def test_queue_that_was_declared_is_there_with_its_confirmed_messages_long_befor
         channel.basic_publish("jobs", "k", b"2", PERSISTENT, mandatory=True)  # exchange and binding are there too
         connection.close()
         assert [body for body, _ in drain(gateway, "work")] == [1, 2]
+
+
+def test_messages_confirmed_on_their_way_to_an_exchange_that_delays_come_on_both_ways_through_kills(tmp_path):
+    """Nothing confirmed is lost on either way, and what came at once comes once."""
+    with GatewayProcess(tmp_path) as gateway:
+        channel = connect(gateway).channel()
+        channel.exchange_declare("in", "fanout", durable=True)
+        channel.exchange_declare("later", "x-delayed-message", durable=True, arguments={"x-delayed-type": "fanout"})
+        channel.exchange_bind("later", "in")
+        for queue, exchange in (("now", "in"), ("then", "later")):
+            channel.queue_declare(queue, durable=True)
+            channel.queue_bind(queue, exchange)
+        confirmed = set()
+        for delay in (60_000, 3_000, 500):  # the first two wait through a kill, the last ones are handed on around it
+            channel = connect(gateway).channel()
+            channel.confirm_delivery()
+            properties = pika.BasicProperties(delivery_mode=2, headers={"x-delay": delay})
+            for _ in range(20):
+                number = len(confirmed)
+                channel.basic_publish("in", "", b"%d" % number, properties)
+                confirmed.add(number)
+            gateway.restart()
+        assert sorted(body for body, _ in drain(gateway, "now")) == sorted(confirmed)
+        soon = {number for number in confirmed if number >= 20}
+        found = set()
+        while not soon <= found:  # those of a minute still wait
+            found |= {body for body, _ in drain(gateway, "then")}
+        assert found == soon

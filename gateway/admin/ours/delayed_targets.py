@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import binascii
-import json
 from typing import NamedTuple
 
 from core.properties import WAITING_AT, WAITING_FOR
@@ -11,6 +9,7 @@ from core.schedule.near_slot import REAL_TOPIC
 from gateway.admin.login import Caller
 from gateway.admin.view import AdminView
 from gateway.amqp.definition_rows import DEFAULT_VHOST
+from gateway.amqp.delays import read_place
 from gateway.amqp.exchanges import exchange_right
 from gateway.auth.credentials import ADMINISTRATOR
 from gateway.inventory import text_of
@@ -25,13 +24,14 @@ class Target(NamedTuple):
     vhost: str = DEFAULT_VHOST
     exchange: str = ""
     keys: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()  # exchanges at which it waits, too
 
     @property
     def text(self) -> str:
         """It, as people of its door call it: a topic, or a virtual host but the first, an exchange and routing keys."""
         if self.keys:
             where = () if self.vhost == DEFAULT_VHOST else (self.vhost,)
-            return " ".join((*where, self.exchange, *self.keys))
+            return " ".join((*where, ",".join((self.exchange, *self.others)), *self.keys))
         return text_of(self.topic or self.rocketmq_topic)
 
     def may_read(self, view: AdminView, caller: Caller) -> bool:
@@ -43,12 +43,13 @@ class Target(NamedTuple):
             return may.may_subscribe(self.topic)
         if self.rocketmq_topic:
             return may_read(may, view.broker.parent_topic, self.rocketmq_topic)
-        vhost, exchange = self.vhost.encode(), exchange_right(self.exchange).encode()
+        vhost = self.vhost.encode()
+        exchanges = [exchange_right(name).encode() for name in (self.exchange, *self.others)]
         return (
             bool(self.keys)
             and may.may_enter(vhost)
-            and may.may_read(vhost, exchange)
-            and all(may.may_read_key(vhost, exchange, key.encode()) for key in self.keys)
+            and all(may.may_read(vhost, exchange) for exchange in exchanges)
+            and all(may.may_read_key(vhost, exchange, key.encode()) for exchange in exchanges for key in self.keys)
         )
 
 
@@ -57,9 +58,9 @@ def find_target(said: dict[bytes, bytes]) -> Target:
     if WAITING_AT not in said:
         return Target(topic=said.get(WAITING_FOR, b""), rocketmq_topic=said.get(REAL_TOPIC, b""))
     try:
-        parts = json.loads(binascii.a2b_base64(said[WAITING_AT]))
+        place = read_place(said[WAITING_AT])
     except ValueError:
         return Target()
-    vhost = parts.pop(0)[0] if isinstance(parts[0], list) else DEFAULT_VHOST
-    exchange, *keys = parts
-    return Target(vhost=vhost, exchange=exchange, keys=tuple(keys))
+    return Target(
+        vhost=place.vhost, exchange=place.exchanges[0], others=tuple(place.exchanges[1:]), keys=tuple(place.keys)
+    )

@@ -3,7 +3,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from core.message import PublishBatch
-from core.queues.crossroads import Crossroads
+from core.queues.crossroads import Crossroads, Lead
 
 NOW_MS = 1_000
 
@@ -31,14 +31,14 @@ class ByProperties:
 
     def lead(self, route_properties, properties, flag, born_ms):
         assert route_properties == b"of the route"
-        return [properties] if properties else []
+        return Lead([properties] if properties else [])
 
 
 class ByRecord:
     """Leads to the light queue that is called as what is said of the record."""
 
     def lead(self, route_properties, properties, flag, born_ms):
-        return [b"%s %d %d" % (properties, flag, born_ms)]
+        return Lead([b"%s %d %d" % (properties, flag, born_ms)])
 
 
 def batch_of(route, *properties):

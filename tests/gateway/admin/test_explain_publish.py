@@ -216,3 +216,23 @@ async def test_headers_exchange_behind_amq_topic_is_told_by_the_headers_of_the_m
         assert found.why_not == [
             "exchange 'amq.headers': a header has another value, or type, than the binding asks for: colour"
         ]
+
+
+async def test_an_exchange_that_delays_is_told_on_the_way_with_how_long_the_message_waits(tmp_path):
+    async with _channel(tmp_path) as (gateway, channel):
+        at_once, later = [await channel.declare_queue(name) for name in ("at-once", "later-on")]
+        entry = await channel.declare_exchange("entry", "direct")
+        late = await channel.declare_exchange("late", "x-delayed-message", arguments={"x-delayed-type": "direct"})
+        await late.bind(entry, "a")
+        await at_once.bind(entry, "a")
+        await later.bind(late, "a")
+        found = await _ask(gateway, "entry", "a", headers=["x-delay=5000"])
+        assert found.waits_ms == 5_000
+        assert _reached(found) == {"at-once": ["entry a"], "later-on": ["entry a > late (waits 5000 ms) a"]}
+        found = await _ask(gateway, "entry", "a")
+        assert found.waits_ms == 0
+        assert _reached(found) == {"at-once": ["entry a"], "later-on": ["entry a > late a"]}
+        await late.bind("amq.topic", "plant.#")
+        await later.bind(late, "plant.1")
+        found = await _ask(gateway, door="mqtt", topic="plant/1", headers=["x-delay=5000"])
+        assert _reached(found) == {"later-on": ["amq.topic plant.# > late (waits 5000 ms) plant.1"]}

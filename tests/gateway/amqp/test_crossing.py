@@ -239,12 +239,12 @@ def test_message_that_names_the_queue_which_stands_for_it_goes_nowhere_from_ther
     peer.publish(b"0", exchange="amq.topic", key="paint.wall", headers={"colour": "blue"})
     name = amqp_crossing_name(b"/", b"amq.headers")
     crossing = world.broker.detours.crossroads.asked[world.broker.find_queue(name)]
-    assert crossing.lead(b"", b"colour\x01red\x02", FLAG_MARK, 0) == []
-    assert crossing.lead(encode_properties([(TOPIC, b"paint/wall")]), b"colour\x01red\x02", FLAG_MARK, 0) != []
+    assert crossing.lead(b"", b"colour\x01red\x02", FLAG_MARK, 0).names == ()
+    assert crossing.lead(encode_properties([(TOPIC, b"paint/wall")]), b"colour\x01red\x02", FLAG_MARK, 0).names != []
 
 
 @given(st.binary(max_size=200), st.integers(0, 2**31 - 1), st.sampled_from((b"t", b"t" * 300)))
 def test_whatever_the_properties_are_they_are_read(properties, flag, topic):
     table = ExchangeTable("/", lambda *_: None, lambda *_: None, lambda: None)
-    crossing = Crossing(table.get("amq.headers"), table, lambda _: [])
-    assert crossing.lead(encode_properties([(TOPIC, topic)]), properties, flag, 0) == []
+    crossing = Crossing("/", table.get("amq.headers"), table, lambda _: [], lambda *_: [])
+    assert crossing.lead(encode_properties([(TOPIC, topic)]), properties, flag, 0) == ([], (), None)

@@ -156,6 +156,17 @@ def test_a_publish_is_told_with_the_verdict_the_wait_and_why_a_queue_does_not_ge
     assert publish_lines({**PUBLISH, "queue": "q"})[-1] == "  queue 'q' gets it"
 
 
+def test_a_wait_on_one_of_the_ways_is_told_with_where_it_is():
+    passed = [
+        {"name": "in", "kind": "topic", "by": ""},
+        {"name": "late", "kind": "x-delayed-message", "by": "in a.#"},
+        {"name": "further", "kind": "x-delayed-message", "by": "in a.# > late (waits 5 ms) b"},
+    ]
+    lines = publish_lines({**PUBLISH, "waits_ms": 5, "shown": {}, "exchanges": passed})
+    assert lines[1] == "  it waits 5 ms at exchange 'late', and goes on at once by its other ways"
+    assert "further" not in lines[2]
+
+
 def test_a_queue_is_told_with_the_ways_there():
     found = {
         "name": "q",

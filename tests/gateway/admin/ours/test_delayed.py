@@ -105,3 +105,19 @@ async def test_one_that_may_not_read_where_messages_go_sees_none_and_cancels_non
         await add_user(client, "buyer", "management", read="^(Orders|amq.topic)$")
         seen = (await client.get("/api/lmq/delayed", auth=httpx.BasicAuth("buyer", "buyer"))).json()["items"]
         assert [one["to"] for one in seen] == ["Orders", "plant/1"]
+
+
+async def test_a_message_that_waits_behind_a_binding_is_listed_by_the_exchanges_that_it_waits_at(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        for name in ("late", "later"):
+            exchange = {"type": "x-delayed-message", "durable": True, "arguments": {"x-delayed-type": "direct"}}
+            assert (await client.put(f"/api/exchanges/%2F/{name}", json=exchange)).status_code == 201
+            bound = await client.post(f"/api/bindings/%2F/e/amq.direct/e/{name}", json={"routing_key": "jobs"})
+            assert bound.status_code == 201
+        body = {"routing_key": "jobs", "payload": "work", "payload_encoding": "string"}
+        delayed = {**body, "properties": {"headers": {"x-delay": 400_000}}}
+        await client.post("/api/exchanges/%2F/amq.direct/publish", json=delayed)
+        (item,) = (await _list(client))["items"]
+        assert (item["to"], item["body"]) == ("late,later jobs", "work")
+        assert (await client.delete(f"/api/lmq/delayed/{item['id']}")).status_code == 204
+        assert (await _list(client))["items"] == []
