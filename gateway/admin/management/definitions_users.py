@@ -22,6 +22,7 @@ from gateway.regex import compile_regex
 USER_SECTIONS = ("users", "permissions", "topic_permissions")
 OURS = "rabbitmq-"  # what hashes that RabbitMQ reads begin with
 NOT_GUEST = "here guest comes in from this machine only, and may do all (auth.amqp_guest)"
+NOTHING = "a^"  # an expression that no text matches
 Text = Annotated[str, Field(max_length=4_096)]
 Said = TypeVar("Said", bound=BaseModel)
 
@@ -156,16 +157,16 @@ class UserPlan:
 
     def _take_names(self, said: SaidNames) -> None:
         what = f"permissions of user '{said.user}' in vhost '{said.vhost}'"
-        row = NameRow(said.configure, said.write, said.read)
-        if self._may_have(said.user, what) and self._are_sound(row, what):
+        if self._may_have(said.user, what):
+            row = NameRow(*(self._sound(each, what) for each in (said.configure, said.write, said.read)))
             self._count("permissions")
             if self._stored.names.get(said.user, {}).get(said.vhost) != row:
                 self._work.append(lambda: self._stored.set_names(said.vhost, said.user, row))
 
     def _take_keys(self, said: SaidKeys) -> None:
         what = f"topic permissions of user '{said.user}' at exchange '{said.exchange}' in vhost '{said.vhost}'"
-        row = KeyRow(said.write, said.read)
-        if self._may_have(said.user, what) and self._are_sound(row, what):
+        if self._may_have(said.user, what):
+            row = KeyRow(*(self._sound(each, what) for each in (said.write, said.read)))
             self._count("topic_permissions")
             if self._stored.keys.get(said.user, {}).get((said.vhost, said.exchange)) != row:
                 self._work.append(lambda: self._stored.set_keys(said.vhost, said.user, said.exchange, row))
@@ -179,16 +180,21 @@ class UserPlan:
         self.left_out.append(f"{what}: there is no such user")
         return False
 
-    def _are_sound(self, expressions: tuple[str, ...], what: str) -> bool:
-        for expression in expressions:
-            for place in PLACES:
-                expression = expression.replace(place, "x")  # noqa: PLW2901 - texts stand there later
-            try:
-                compile_regex(expression)
-            except ValueError as error:
-                self.left_out.append(f"{what}: {error}")
-                return False
-        return True
+    def _sound(self, expression: str, what: str) -> str:
+        """Return an expression, or one that matches nothing where it cannot be understood: nobody is to get more by it.
+
+        To leave it out would: rights that a user has already would stay, and without topic permissions any routing key
+        may be used.
+        """
+        text = expression
+        for place in PLACES:
+            text = text.replace(place, "x")  # texts stand there later
+        try:
+            compile_regex(text)
+        except ValueError as error:
+            self.left_out.append(f"{what}: {expression!r} {error}; nothing matches in its place")
+            return NOTHING
+        return expression
 
     def _count(self, section: str) -> None:
         self.counts[section] = self.counts.get(section, 0) + 1

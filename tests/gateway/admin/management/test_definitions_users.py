@@ -10,6 +10,7 @@ from gateway.admin.management.definitions_users import UserPlan, tell_users
 from gateway.auth.stored_users import StoredUsers
 from gateway.auth.user_quotas import UserQuotas
 from gateway.auth.users import check_password, hash_password
+from gateway.regex import compile_regex
 from gateway.settings import AuthSettings
 
 SALT = b"salt"
@@ -139,3 +140,32 @@ def test_limits_come_in_and_go_out_with_their_user_and_others_are_left_out():
         ]
     assert quotas.find("bob")[:2] == (5, 0)
     assert told(stored, quotas)["users"][0]["limits"] == limits
+
+
+LOOK_AROUND = ("^(?!secret).*", "^(?=.*x)(?!secret)")
+REFUSED = ("x(?!secret)", "(?<!secret)$", "^(?!secret)a|b", "(?=x)", "(")
+
+
+@pytest.mark.parametrize("pattern", LOOK_AROUND)
+def test_look_ahead_at_the_start_comes_in_as_it_is(pattern):
+    stored = StoredUsers()
+    plan = run(stored, {**FILE, "permissions": [{**NAMES, "write": pattern}]})
+    assert (plan.left_out, stored.names["bob"]["/"].write) == ([], pattern)
+
+
+@pytest.mark.parametrize("pattern", REFUSED)
+def test_expression_that_is_not_understood_is_listed_and_matches_nothing(pattern):
+    stored = StoredUsers()
+    run(stored, {**FILE, "permissions": [{**NAMES, "write": ".*", "read": ".*"}]})
+    wrong = {"permissions": [{**NAMES, "write": pattern}], "topic_permissions": [{**KEYS, "read": pattern}]}
+    for _ in range(2):
+        plan = run(stored, wrong)
+        assert [one.partition(": ")[0] for one in plan.left_out] == [
+            "permissions of user 'bob' in vhost '/'",
+            "topic permissions of user 'bob' at exchange 'amq.topic' in vhost '/'",
+        ]
+        assert all(pattern in one and "nothing matches in its place" in one for one in plan.left_out)
+    names, keys = stored.names["bob"]["/"], stored.keys["bob"]["/", "amq.topic"]
+    for row in (names.write, keys.read):
+        assert not any(compile_regex(row).search(text) for text in ("", "a", "ax", "x", "secret", "secretx", "b"))
+    assert (names.read, keys.write) == (".*", "^{username}")  # the others of the row hold
