@@ -53,7 +53,7 @@ class Payments:
         namesrv = "{}:{}".format(*gateway.address("namesrv"))
         async with TransactionProducer(namesrv, "pay", check=self.check, retries=0, timeout_s=0.5) as producer:
             workers = [asyncio.create_task(self.work(producer)) for _ in range(WORKERS)]
-            await asyncio.sleep(after_s)
+            await asyncio.sleep(after_s)  # the moment of the kill, by the case
             gateway.kill()
             await asyncio.gather(*workers)
 

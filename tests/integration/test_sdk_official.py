@@ -275,7 +275,7 @@ async def test_large_bodies_go_compressed_and_a_consumer_pauses(cluster, name):
             assert await heard.until(1) == [text]
             consumer.pause()
             await producer.send(name, b"later")
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(0.5)  # brokers of others do not tell whether a pull is answered
             assert len(heard.messages) == 1
             consumer.resume()
             assert await heard.until(2) == [b"later", text]

@@ -244,7 +244,9 @@ async def test_many_messages_wait_together_for_a_broker_that_is_away(scripted, r
     async with Producer(scripted.address, retries=retries, timeout_s=0.5) as producer:
         await producer.send("T", b"x")
         await scripted.vanish()
-        await asyncio.sleep(0.05)  # it is noticed
+        async with asyncio.timeout(5):
+            while any(client.is_open for client in producer._routes.clients()):
+                await asyncio.sleep(0.001)
         async with asyncio.timeout(20):  # one after the other they would take 50 s
             results = await producer.send_many(OutMessage("T", b"%d" % i) for i in range(100))
         assert {type(result) for result in results} == {ConnectFailedError}

@@ -238,9 +238,10 @@ async def test_each_queue_is_committed_by_itself(namesrv, producer, consumer):
 
 async def test_reading_begins_at_a_moment(producer, consumer):
     await producer.send("T", b"early", queue_id=0)
-    await asyncio.sleep(0.01)
-    moment = datetime.fromtimestamp(time.time(), UTC)
-    await asyncio.sleep(0.01)
+    stored_ms = time.time_ns() // 1_000_000
+    while (now_ms := time.time_ns() // 1_000_000) == stored_ms:
+        await asyncio.sleep(0.001)
+    moment = datetime.fromtimestamp(now_ms / 1_000, UTC)
     await producer.send("T", b"late", queue_id=1)
     assert await take(consumer, 1, from_=moment) == [b"late"]
 
@@ -312,14 +313,18 @@ async def test_queues_that_pause_give_nothing_while_others_go_on(producer, consu
 
 
 async def test_all_may_pause_at_once(producer, consumer):
+    messages = consumer.messages("T", from_="first")
     await producer.send("T", b"x", queue_id=0)
+    assert (await anext(messages)).body == b"x"
     consumer.pause()
-    reading = asyncio.create_task(anext(consumer.messages("T", from_="first")))
-    await asyncio.sleep(0.05)
+    await producer.send("T", b"y", queue_id=0)
+    reading = asyncio.create_task(anext(messages))
+    for _ in range(3):
+        await consumer.max_offset("T")  # answered behind what was pulled before
     assert not reading.done()
     consumer.resume()
     async with asyncio.timeout(10):
-        assert (await reading).body == b"x"
+        assert (await reading).body == b"y"
 
 
 async def test_a_reader_tells_operators_of_itself(gateway, consumer, producer):

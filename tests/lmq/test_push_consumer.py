@@ -88,6 +88,12 @@ async def until(happened) -> None:
             await asyncio.sleep(0.005)
 
 
+async def ask_behind(consumer) -> None:
+    """Have the broker answer what is asked behind the pulls that a consumer sent: what they brought is there then."""
+    for _ in range(3):
+        await consumer._access.committed(MessageQueue("T", "lmq", 0))
+
+
 async def fill(producer, count, topic="T"):
     await producer.send_many([OutMessage(topic, b"%d" % i, queue_id=i % 4) for i in range(count)])
 
@@ -128,7 +134,7 @@ async def test_a_topic_that_comes_later_is_heard_from_its_first_message(monkeypa
     heard = Heard()
     async with PushConsumer(namesrv, "g", heard) as consumer:
         consumer.subscribe("Later")
-        await asyncio.sleep(0.1)
+        await until(lambda: "Later" in consumer._assignment._first_seen)
         await fill(producer, 8, "Later")
         await heard.until(8)
     assert numbers(heard) == list(range(8))
@@ -281,7 +287,7 @@ async def test_a_queue_in_order_changes_hands_when_its_batch_is_over(namesrv, pr
         async def listen(messages, context):
             queue_id = context.queue.queue_id
             assert working.setdefault(queue_id, name) == name
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.02)  # work that is under way when the other comes
             found.extend(int(message.body) for message in messages)
             del working[queue_id]
 
@@ -334,23 +340,28 @@ async def test_no_more_is_pulled_ahead_than_the_limits_allow(namesrv, producer):
     ) as consumer:
         consumer.subscribe("T")
         await until(lambda: len(begun) >= 6)
-        await asyncio.sleep(0.05)
+        await ask_behind(consumer)
         assert len(begun) == 6
         gate.set()
         await until(lambda: len(begun) == 50)
 
 
 async def test_a_stop_waits_for_the_listener_and_commits_what_it_did(namesrv, producer, reader):
-    heard = Heard()
+    heard, gate = Heard(), asyncio.Event()
 
     async def listen(messages, context):
         await heard(messages, context)
-        await asyncio.sleep(0.1)
+        await gate.wait()
 
     await producer.send_many([OutMessage("T", b"%d" % i, queue_id=0) for i in range(10)])
-    async with PushConsumer(namesrv, "g", listen, consume_from="first", concurrency=3) as consumer:
-        consumer.subscribe("T")
-        await heard.until(3)
+    consumer = PushConsumer(namesrv, "g", listen, consume_from="first", concurrency=3)
+    await consumer.start()
+    consumer.subscribe("T")
+    await heard.until(3)
+    stopping = asyncio.create_task(consumer.stop())
+    await until(lambda: consumer._consumption._listening._is_stopped)
+    gate.set()
+    await stopping
     assert len(heard.messages) == 3
     assert await reader.committed("T") == 3
 
@@ -508,7 +519,7 @@ async def test_a_consumer_that_pauses_is_given_nothing_and_goes_on(namesrv, prod
         await heard.until(8)
         consumer.pause()
         await fill(producer, 8)
-        await asyncio.sleep(0.05)
+        await ask_behind(consumer)
         assert (len(heard.messages), consumer.is_paused) == (8, True)
         assert len([queue for queue in consumer.assigned if queue.topic == "T"]) == 4
         consumer.resume()

@@ -176,8 +176,18 @@ async def test_topics_that_are_not_there_are_named(consumer):
 
 async def test_a_topic_that_comes_while_it_is_waited_for_is_received(monkeypatch, producer, consumer):
     monkeypatch.setattr(simple_consumer, "MISSING_S", 0.02)
+    look, has_missed = consumer._queues, asyncio.Event()
+
+    async def look_and_tell():
+        try:
+            return await look()
+        except NotFoundError:
+            has_missed.set()
+            raise
+
+    monkeypatch.setattr(consumer, "_queues", look_and_tell)
     waiting = asyncio.create_task(consumer.receive(wait_s=10))
-    await asyncio.sleep(0.05)
+    await has_missed.wait()
     await producer.send("T", b"x")
     assert [one.body for one in await asyncio.wait_for(waiting, 5)] == [b"x"]
 

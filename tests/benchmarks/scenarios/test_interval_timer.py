@@ -19,7 +19,7 @@ def test_calls_are_a_fraction_of_a_millisecond_apart_and_none_is_left_out():
         took = calls[499] - began
         timer.stop()
         stopped = len(calls)
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)  # fifty periods
         return took, len(calls) - stopped
 
     took, calls_after = uvloop.run(run())
@@ -40,7 +40,7 @@ def test_stops_from_inside_a_call():
         until = time.perf_counter() + 0.005
         while time.perf_counter() < until:  # five are due at once
             pass
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)  # ten periods
         return len(calls)
 
     assert uvloop.run(run()) == 1

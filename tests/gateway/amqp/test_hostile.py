@@ -172,7 +172,9 @@ async def test_publisher_at_a_socket_that_ignores_blocked_is_read_no_more(tmp_pa
         stored = (await reader.call(Queue.Declare(queue="q", passive=True), Queue.DeclareOk)).message_count
         for _ in range(400):  # 40 MB: more than sockets hold
             peer.writer.write(sent)
-        await asyncio.sleep(0.05)
+        left = -1
+        while left != (left := peer.writer.transport.get_write_buffer_size()):  # until sockets take no more
+            await asyncio.sleep(0.02)
         assert (await reader.call(Queue.Declare(queue="q", passive=True), Queue.DeclareOk)).message_count == stored
         assert peer.writer.transport.get_write_buffer_size() > 10_000_000  # its own memory: the gateway's is not used
 

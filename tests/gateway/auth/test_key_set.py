@@ -261,15 +261,19 @@ async def test_server_that_is_down_lets_nobody_in_and_keeps_who_is_in():
 
 
 async def test_login_that_is_cancelled_while_it_waits_is_not_answered():
+    may_answer = asyncio.Event()
+
     async def answer(asked):
-        await asyncio.sleep(0.02)
+        await may_answer.wait()
         return keys("a")
 
     async with HttpServer(answer) as server:
         gate = Gate(server)
         answers = []
         attempt = gate.begin(token("a"), answers)
+        await until(lambda: server.asked)
         gate.auth.cancel(attempt)
+        may_answer.set()
         assert await gate.user(token("a")) == "ann"
         assert answers == []
         await stop(gate.auth.tokens)

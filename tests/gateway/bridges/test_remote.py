@@ -106,7 +106,7 @@ async def test_first_that_fails_ends_the_others():
     async def fail():
         raise RemoteError("gone")
 
-    other = asyncio.ensure_future(asyncio.sleep(WAIT_S))
+    other = asyncio.ensure_future(asyncio.Event().wait())
     with pytest.raises(RemoteError, match="gone"):
         await wait_for_first([asyncio.ensure_future(fail()), other])
     await asyncio.sleep(0)

@@ -13,6 +13,7 @@ from gateway.event_stream import stream
 from gateway.event_stream.exchange import EVENT_EXCHANGE
 from gateway.events import Actor, Kind
 from gateway.observing_settings import EventsSettings
+from tests.support.connections import run_turns
 from tests.support.gateway import make_settings, running_gateway
 
 pytestmark = pytest.mark.asyncio
@@ -135,7 +136,10 @@ async def test_nothing_is_stored_that_nobody_asked_for_and_nothing_told_when_off
     async with running_gateway(tmp_path, events=EventsSettings(mqtt=True, amqp=True)) as gateway:
         async with mqtt_client(gateway, "meter"):
             pass
-        await asyncio.sleep(0.01)
+        async with asyncio.timeout(PATIENCE_S):
+            while len(gateway.connections):
+                await asyncio.sleep(0.001)
+        await run_turns()
         assert gateway.broker.figures().messages_stored == 0
         settings = make_settings(tmp_path)
         await gateway.reload(settings)

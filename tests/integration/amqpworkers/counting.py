@@ -21,7 +21,7 @@ PATIENCE_S = 60
 
 def note(number: int, due: float = 0.0) -> None:
     """A task is done; `due` is the moment before which it should not be."""
-    time.sleep(WORK_S)  # noqa: TID251
+    time.sleep(WORK_S)  # noqa: TID251 - the task's work
     line = f"{number} {max(0, int(1_000 * (due - time.time())))}\n"
     file = os.open(DONE, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(file, line.encode())  # one write of a few bytes, so lines of several processes stay whole
