@@ -16,6 +16,7 @@ from gateway.settings import AuthSettings
 from tests.support import mqtt
 from tests.support.admin import make_client, make_view
 from tests.support.gateway import make_settings, running_gateway
+from tests.support.hostile_postgres import BEGIN, END, HostilePostgres, row
 from tests.support.http_server import HttpServer
 from tests.support.logins import quick_hash
 from tests.support.slapd import ADMIN, PEOPLE, SLAPD, Slapd
@@ -206,6 +207,43 @@ async def test_database_that_goes_away_lets_nobody_in_not_as_anonymous_either(tm
         await check_away()
         path.write_bytes(kept)
         assert await connect_mqtt(gateway) == "plant/1"
+
+
+async def test_postgresql_that_hangs_or_floods_lets_nobody_in_holds_nobody_up_and_may_recover(tmp_path):
+    pytest.importorskip("psycopg")
+    good = BEGIN + row(quick_hash("secret").encode(), b"plant") + END
+
+    def flood(sock):
+        while True:
+            server.send(sock, BEGIN + row(b"h" * 100, b"plant") * 1_000)
+
+    with HostilePostgres(lambda sock: sock.sendall(good)) as server:
+        query = "SELECT hash, groups FROM users WHERE name = ${username}"
+        asked = {"timeout_ms": 1_000, "cache_s": 0, "requests_max": 2}
+        auth = make_auth(
+            {"kind": "sql", "dsn": server.dsn, "query": query, **asked},
+            users={"own": {"password_hash": quick_hash("own"), "groups": ["plant"]}},
+        )
+        async with running_gateway(tmp_path, auth=auth) as gateway:
+            assert await connect_mqtt(gateway) == "plant/1"
+            for answer in (lambda sock: None, flood):
+                server.answer = answer
+                many = [asyncio.create_task(connect_mqtt(gateway)) for _ in range(6)]  # more than are asked at once
+                assert await connect_mqtt(gateway, "own", "own") == "plant/1"
+                for outcome in await asyncio.gather(*many, return_exceptions=True):
+                    assert isinstance(outcome, aiomqtt.MqttError)
+                    assert "navailable" in str(outcome)
+                server.answer = lambda sock: sock.sendall(good)
+                async with asyncio.timeout(30):  # its threads come back, and none of them for good
+                    while await try_to_connect(gateway) != "plant/1":
+                        await asyncio.sleep(0)
+
+
+async def try_to_connect(gateway):
+    try:
+        return await connect_mqtt(gateway)
+    except aiomqtt.MqttError:
+        return None
 
 
 async def test_users_of_a_back_end_that_is_taken_out_have_to_go(tmp_path):

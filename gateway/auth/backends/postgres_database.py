@@ -11,10 +11,14 @@ from collections.abc import Mapping, Sequence
 
 import psycopg
 
+from gateway.auth.backends.answer_watch import AnswerWatch
 from gateway.auth.backends.question import BackendError
 from gateway.auth.backends.row_bounds import FIELD_BYTES_MAX, read_rows
 from gateway.settings import SettingsError
 
+WIRE_BYTES_MAX = 8 * 1024 * 1024  # that a server may send for one question, whatever it was asked
+GRACE_MS = 500  # for the server to end a query that is slow, which costs no connection
+READ_ONLY = "-c default_transaction_read_only=on"  # before what the operator says, which may undo it
 _READS = re.compile(r"\s*(select|with|values|table)\b", re.IGNORECASE)
 _WRITES = re.compile(r"\b(insert|update|delete|merge|into)\b", re.IGNORECASE)
 
@@ -36,7 +40,8 @@ class PostgresDatabase:
             said = psycopg.conninfo.conninfo_to_dict(dsn)
         except psycopg.ProgrammingError as error:
             raise SettingsError("dsn: is not understood") from error  # what is wrong may have the password in it
-        options = " ".join(filter(None, (str(said.get("options") or ""), f"-c statement_timeout={timeout_ms}")))
+        parts = (READ_ONLY, str(said.get("options") or ""), f"-c statement_timeout={timeout_ms}")
+        options = " ".join(filter(None, parts))
         more: dict[str, str | int] = {
             "connect_timeout": seconds,
             "tcp_user_timeout": timeout_ms,
@@ -45,6 +50,7 @@ class PostgresDatabase:
         }
         self._dsn = psycopg.conninfo.make_conninfo(dsn, **more)
         self._own = threading.local()
+        self._watch = AnswerWatch(timeout_ms + GRACE_MS, WIRE_BYTES_MAX)
 
     @staticmethod
     def placeholder(name: str) -> str:
@@ -71,12 +77,12 @@ class PostgresDatabase:
             self.leave()
             if not was_open:
                 raise BackendError(_first_line(error)) from error
-        except psycopg.Error as error:
+        except (psycopg.Error, BackendError) as error:
             self.leave()
             raise BackendError(_first_line(error)) from error
         try:  # the server may have gone away and come back since
             return self._fetch(query, values, rows_max)
-        except psycopg.Error as error:
+        except (psycopg.Error, BackendError) as error:
             self.leave()
             raise BackendError(_first_line(error)) from error
 
@@ -86,11 +92,15 @@ class PostgresDatabase:
         connection = self._connection()
         if connection is None:
             connection = self._own.connection = psycopg.connect(self._dsn, autocommit=True)
-        with connection.cursor() as cursor:
-            cursor.execute(bounded(query, rows_max).encode(), dict(values))
-            if cursor.description is None:
-                raise BackendError("the query gives no rows")
-            return [column.name for column in cursor.description], read_rows(cursor.fetchone, rows_max)
+        with self._watch.watch(connection.fileno()) as watched:
+            try:
+                return _read(connection, query, values, rows_max)
+            except psycopg.Error as error:
+                if watched.why:
+                    raise BackendError(watched.why) from error
+                raise
+            except UnicodeDecodeError as error:
+                raise BackendError("it says what is no text") from error
 
     def _connection(self) -> psycopg.Connection[tuple[object, ...]] | None:
         return getattr(self._own, "connection", None)
@@ -100,6 +110,16 @@ class PostgresDatabase:
         known = self._own.__dict__.pop("connection", None)
         if known is not None:
             known.close()
+
+
+def _read(
+    connection: psycopg.Connection[tuple[object, ...]], query: str, values: Mapping[str, str], rows_max: int
+) -> tuple[list[str], Sequence[Sequence[object]]]:
+    with connection.cursor() as cursor:
+        cursor.execute(bounded(query, rows_max).encode(), dict(values))
+        if cursor.description is None:
+            raise BackendError("the query gives no rows")
+        return [column.name for column in cursor.description], read_rows(cursor.fetchone, rows_max)
 
 
 def bounded(query: str, rows_max: int) -> str:
@@ -116,5 +136,5 @@ def bounded(query: str, rows_max: int) -> str:
     return "\n".join(("SELECT lmq_row.* FROM (", inner, ") AS lmq_row", where))
 
 
-def _first_line(error: psycopg.Error) -> str:
+def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0] or type(error).__name__

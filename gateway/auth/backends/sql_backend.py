@@ -100,6 +100,8 @@ class SqlBackend:
             return NO
         columns, rows = self._database.fetch(self._query, values, GROUPS_MAX + 1)
         password = question.password.encode()
+        if not columns:
+            raise BackendError("the query gives no columns")
         if not rows:
             self._check(password, self._decoy)  # so that time does not tell that there is no such name
             return NOT_MINE

@@ -130,12 +130,32 @@ def test_rows_without_end_are_cut_by_the_server_and_long_ones_are_none(database)
         database.fetch("SELECT repeat('x', 60000) FROM generate_series(1, 100)", {}, 100)
 
 
-@with_server
-def test_query_that_writes_is_asked_as_it_is(server, database):
+@pytest.fixture
+def seen(server):
     with psycopg.connect(server.dsn, autocommit=True) as connection:
         connection.execute("CREATE TABLE seen (name text, hash text)")
         connection.execute("INSERT INTO seen VALUES ('ann', 'h')")
-    query = "UPDATE seen SET name = 'bob' WHERE name = %(username)s RETURNING hash"
+        yield connection
+        connection.execute("DROP TABLE seen")
+
+
+UPDATE = "UPDATE seen SET name = 'bob' WHERE name = %(username)s RETURNING hash"
+
+
+@with_server
+@pytest.mark.parametrize("query", [UPDATE, f"WITH one AS ({UPDATE}) SELECT hash FROM one", "DROP TABLE seen"])
+def test_query_that_writes_is_refused_by_the_server(seen, database, query):
+    with pytest.raises(BackendError, match="in a read-only transaction"):
+        database.fetch(query, {"username": "ann"}, 5)
+    assert seen.execute("SELECT name FROM seen").fetchall() == [("ann",)]
+
+
+@with_server
+def test_query_that_writes_is_asked_as_it_is_where_the_dsn_says_so(server, seen):
+    database = PostgresDatabase(f"{server.dsn}?options=-c%20default_transaction_read_only%3Doff", 2_000)
+    query = UPDATE
     assert database.fetch(query, {"username": "ann"}, 5) == (["hash"], [("h",)])
+    assert seen.execute("SELECT name FROM seen").fetchall() == [("bob",)]
+    database.leave()
     assert bounded(query, 5) == query
     assert bounded("WITH one AS (DELETE FROM seen RETURNING hash) SELECT hash FROM one", 5).startswith("WITH one")
