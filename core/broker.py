@@ -134,6 +134,11 @@ class Broker(ReaderTurns):
         return self.engine.end_place
 
     @property
+    def waits_for_disk(self) -> bool:
+        """Whether what was answered is there after a power cut; see `Engine`."""
+        return self.engine.waits_for_disk
+
+    @property
     def next_version(self) -> int:
         """A number above the versions of all retained messages so far."""
         return self.engine.next_version

@@ -288,6 +288,11 @@ class Engine:
         """The place of the next message. It never goes back while the engine runs."""
         raise NotImplementedError
 
+    @property
+    def waits_for_disk(self) -> bool:
+        """Whether `when_stored` and `when_durable` call back only for what a power cut leaves."""
+        raise NotImplementedError
+
     def bytes_since(self, place: int) -> int:
         """Return about how many bytes were stored since the message at a place."""
         raise NotImplementedError

@@ -7,7 +7,7 @@ cdef class Durability:
     cdef readonly bint is_failed
     cdef public object request_flush
     cdef MessageStore _store
-    cdef bint _is_sync
+    cdef readonly bint is_sync
     cdef list _waiting
     cdef list _covered
     cdef bint _is_flushing

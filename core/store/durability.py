@@ -34,7 +34,7 @@ class Durability:
         self.is_failed = False
         self.request_flush: Callable[[], None] = _nothing
         self._store = store
-        self._is_sync = is_sync
+        self.is_sync = is_sync
         self._waiting: list[Outcome] = []
         self._covered: list[Outcome] = []
         self._is_flushing = False
@@ -50,7 +50,7 @@ class Durability:
         that have changed are kept too. Callbacks come in the order of the calls, also where one is met at once. After a
         failed flush all come with an error.
         """
-        self._call_when_safe(then, self._is_sync and (not self._store.is_flushed(until) or self._store.needs_commit()))
+        self._call_when_safe(then, self.is_sync and (not self._store.is_flushed(until) or self._store.needs_commit()))
 
     def when_durable(self, then: Outcome) -> None:
         """Call back when all messages and acknowledgements so far are as safe as the settings say.
@@ -58,7 +58,7 @@ class Durability:
         As `when_stored`, which leaves the acknowledgements of consumers to a later flush: what nobody is answered for
         is delivered again after a power cut.
         """
-        if self._is_sync:
+        if self.is_sync:
             self.when_kept(then)
         else:
             self._call_at_once(then)
@@ -90,7 +90,7 @@ class Durability:
         then(StoreClosedError("the disk refused a sync; nothing is promised any more") if self.is_failed else None)
 
     def _is_at_risk(self) -> bool:
-        return self._store.needs_flush() if self._is_sync else self._store.needs_commit()
+        return self._store.needs_flush() if self.is_sync else self._store.needs_commit()
 
     def begin_flush(self) -> bool:
         """Fix what the flush that is about to start covers; followed by `end_flush` in any case.

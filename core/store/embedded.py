@@ -197,6 +197,11 @@ class EmbeddedEngine(Engine):
         """The end of the log."""
         return self.store.written_until
 
+    @property
+    def waits_for_disk(self) -> bool:
+        """Whether the settings ask for a sync before anybody is answered."""
+        return self.durability.is_sync
+
     def bytes_since(self, place: int) -> int:
         """Return how long the log is from a physical offset on."""
         return self.store.written_until - place

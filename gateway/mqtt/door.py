@@ -6,12 +6,12 @@ import logging
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, StoredBatch
 from gateway.auth.recheck import LOOKS_A_STEP
 from gateway.door import Address, ClientLimits, Door, Interval, Listen, find_listening
 from gateway.events import Kind
 from gateway.mqtt.attachments import Attachments
 from gateway.mqtt.connection import MqttConnection
+from gateway.mqtt.exact_log import ExactLog
 from gateway.mqtt.handler import MqttHandler
 from gateway.mqtt.inventory import MqttInventory
 from gateway.mqtt.login import PROTOCOL
@@ -26,9 +26,6 @@ from gateway.net.protocol import HandlerFactory, Transport
 from gateway.settings import GatewaySettings, MqttSettings
 
 LOGGER = logging.getLogger(__name__)
-
-_EXACT_MASK = FLAG_MARK_MASK | FLAG_QOS_MASK
-_EXACT = FLAG_MARK | 2
 
 
 class MqttDoor(MqttServices, Door):
@@ -74,7 +71,8 @@ class MqttDoor(MqttServices, Door):
             subscribing.sharing.group_of,
             self.broker.max_offset,
         )
-        self.exact.load(self._count_exact)
+        log = ExactLog(self.broker)
+        self.exact.load(log.count_from, log.find_from if self.broker.waits_for_disk else None)
         self.sessions.load(queues, self.broker.next_version, now_ms)
         self.subscribing.sharing.forget_others()
         for client_id in self.delivery.queued.limits.own_clients():
@@ -83,10 +81,6 @@ class MqttDoor(MqttServices, Door):
         self.metrics.sessions = len(self.sessions)
         self.wills.publish_left(now_ms)
         self.sys_tree.start(now_ms, self.settings.sys_interval_s)
-
-    def _count_exact(self, place: int) -> int:
-        """Return how many messages that came at QoS 2 the log holds from a place on."""
-        return self.broker.replay_from(place, _count_exact)
 
     def stop(self, now_ms: int) -> None:
         """Close all connections; their wills are published."""
@@ -123,6 +117,7 @@ class MqttDoor(MqttServices, Door):
         self.wills.publish_due(now_ms)
         self.sys_tree.tick(now_ms)
         self.subscribing.sharing.look_at_stalled()
+        self.exact.keep_up()
 
     def tend(self, now_ms: int) -> None:
         """End durable sessions that nobody has come back to in time, and count what waits for the others."""
@@ -174,7 +169,3 @@ class MqttDoor(MqttServices, Door):
     def inventory(self) -> MqttInventory:
         """Return what the door has."""
         return MqttInventory(self)
-
-
-def _count_exact(batch: StoredBatch) -> int:
-    return sum(batch.flag[i] & _EXACT_MASK == _EXACT for i in range(batch.count))

@@ -6,6 +6,8 @@ released when the client says so. What goes out: a message is noted before it is
 window, which gives the packet identifier; then that the client has it, and that it is complete. What holds:
 
 - A message that is noted as taken is in the log, or is not taken when the gateway starts again.
+- A message that is in the log is known as taken, also where a power cut left the log and took the note: its record says
+  of which client it is and under which packet identifier, and the journal up to where in the log all were noted.
 - A message that was sent is sent again with its own packet identifier, and no more once the client has it.
 - A session that was never at QoS 2 has no record.
 
@@ -24,12 +26,15 @@ from gateway.mqtt.kept_records import KeptRecords
 from gateway.mqtt.session import Session
 
 COMPACT_BYTES_MIN = 4 << 20  # some 100,000 messages
+MARK_BYTES = 64 << 20  # of the log between two marks: a start reads no more of it
 NAME_PIECE_BYTES = 48
 
 _RECORD = struct.Struct(">IIqq")  # session, kind and a small number, two numbers
 _NAME_HEAD = struct.Struct(">II")
 _SMALL_MASK = 0xFFFFFF
+_FAR = 2**62
 NAME, FORGET, TAKEN, RELEASED, SENT, RECEIVED, COMPLETE, FORGET_SLOT, RESET = range(1, 10)
+_NOBODY = 0  # the number of no session: TAKEN of it is a mark
 _STATES = {SENT: EXACT_SENT, RECEIVED: EXACT_RECEIVED, COMPLETE: EXACT_COMPLETE}
 _KINDS = {state: kind for kind, state in _STATES.items()}
 
@@ -49,8 +54,8 @@ class SentBefore:
 class Found:
     """What the journal says of a session that is not loaded yet."""
 
-    def __init__(self) -> None:
-        self.name = b""
+    def __init__(self, name: bytes = b"") -> None:
+        self.name = name
         self.taken: dict[int, tuple[int, int]] = {}  # packet identifier -> end of the log + 1, number in its batch
         self.sent: dict[int, SentBefore] = {}
 
@@ -60,10 +65,17 @@ class ExactJournal:
 
     On a full disk no message at QoS 2 is taken. What could not be written of those that go out is written later; a
     crash before that makes those messages come once more.
+
+    Args:
+        journal: Where all is noted.
+        end_place: Returns where the log ends; without it there are no marks, and no look for what was not noted.
     """
 
-    def __init__(self, journal: RecordJournal) -> None:
+    def __init__(self, journal: RecordJournal, end_place: Callable[[], int] | None = None) -> None:
         self._journal = journal
+        self._end_place = end_place
+        self._newest = 0  # end of the log + 1 at the last batch or mark: what lies before was noted
+        self._noted: set[tuple[bytes, int]] = set()  # client and packet identifier of each message of that batch
         self._sessions: dict[int, Session] = {}
         self._next_number = 1
         self._found: dict[int, Found] = {}  # of sessions that are not loaded yet
@@ -74,29 +86,64 @@ class ExactJournal:
             record_bytes=_RECORD.size,
             compact_bytes_min=COMPACT_BYTES_MIN,
             what="what is on its way at QoS 2",
-            keys=lambda: [*self._sessions, *self._found],
+            keys=self._keys,
             copy=self._copy,
         )
 
     # The start
 
-    def load(self, count_from: Callable[[int], int]) -> None:
+    def load(
+        self,
+        count_from: Callable[[int], int],
+        find_from: Callable[[int], list[tuple[bytes, int]]] | None = None,
+    ) -> None:
         """Read the journal; followed by `choose`, `finish_load`, and `take_back` for each session.
 
         Args:
             count_from: Returns how many messages at QoS 2 the log holds from a place on.
+            find_from: Returns client and packet identifier of those of durable sessions; where nobody is answered
+                before the disk has it, for only there what was not noted was not answered either.
 
         Raises:
             DataFolderUnusableError: It holds a record that no such journal has.
         """
+        end = self._end_place() if self._end_place is not None else _FAR
         for record in self._journal.replay():
-            self._replay(record)
-        newest = max((at for one in self._found.values() for at, _ in one.taken.values()), default=0)
-        count = count_from(newest - 1) if newest else 0
+            self._replay(record, end)
+        newest = self._newest
+        is_open = any(at == newest for one in self._found.values() for at, _ in one.taken.values())
+        count = count_from(newest - 1) if newest and is_open else 0
         for one in self._found.values():  # only the last batch can be one that a kill broke off
-            one.taken = {k: (at, i) for k, (at, i) in one.taken.items() if at < newest or not at or i < count}
+            one.taken = {
+                k: (at, i) for k, (at, i) in one.taken.items() if at < newest or not at or (at == newest and i < count)
+            }
+        if newest and self._end_place is not None and find_from is not None:
+            self._take_in(find_from(newest - 1))
 
-    def _replay(self, record: bytes) -> None:
+    def _take_in(self, found: list[tuple[bytes, int]]) -> None:
+        """Know what is in the log, and was to be noted before it."""
+        numbers = {one.name: number for number, one in sorted(self._found.items())}
+        for client_id, packet_id in found:
+            if (client_id, packet_id) in self._noted:  # the batch of the newest note is whole or in part in both
+                self._noted.remove((client_id, packet_id))
+                continue
+            if client_id not in numbers:
+                numbers[client_id] = self._next_number
+                self._found[self._next_number] = Found(client_id)
+                self._next_number += 1
+            self._found[numbers[client_id]].taken[packet_id] = (0, 0)
+
+    def _note_place(self, at: int, end: int, client_id: bytes, packet_id: int) -> None:
+        """Note where the log ended as something was noted; a power cut may have taken what lay there."""
+        if not at or at - 1 > end:
+            return
+        if at > self._newest:
+            self._newest = at
+            self._noted.clear()
+        if at == self._newest and packet_id:
+            self._noted.add((client_id, packet_id))
+
+    def _replay(self, record: bytes, end: int) -> None:
         if len(record) <= _NAME_HEAD.size:
             raise self._unusable(record)
         number, word = _NAME_HEAD.unpack_from(record)
@@ -111,8 +158,12 @@ class ExactJournal:
             self._found.pop(number, None)
             return
         _, _, first, second = _RECORD.unpack(record)
+        if number == _NOBODY:
+            self._note_place(first, end, b"", 0)
+            return
         found = self._found.setdefault(number, Found())
         if kind == TAKEN:
+            self._note_place(first, end, found.name, small)
             found.taken[small] = (first, second)
         elif kind == RELEASED:
             found.taken.pop(small, None)
@@ -146,9 +197,20 @@ class ExactJournal:
         return set(self._numbers)
 
     def finish_load(self) -> None:
-        """Write down what is left."""
+        """Write down what is left, and where the log ends."""
         if self._is_changed:
             self._kept.rewrite()
+        elif self._end_place is not None:
+            self._mark(self._end_place())
+
+    def keep_up(self) -> None:
+        """Note where the log ends, if it grew by much since the last time."""
+        if self._end_place is not None and (end := self._end_place()) - self._newest >= MARK_BYTES:
+            self._mark(end)
+
+    def _mark(self, end: int) -> None:
+        self._newest = end + 1
+        self._kept.write(_mark_record(end))
 
     def take_back(self, session: Session) -> list[SentBefore]:
         """Know a session again that is loaded now; return what was sent to it, in the order of sending."""
@@ -182,6 +244,7 @@ class ExactJournal:
             records = [
                 _RECORD.pack(number, TAKEN << 24 | packet_id, log_end + 1, i) for i, packet_id in enumerate(packet_ids)
             ]
+            self._newest = log_end + 1
             self._kept.append(b"".join(records))
         session.taken.update(packet_ids)
 
@@ -253,8 +316,15 @@ class ExactJournal:
                 b"".join([_RECORD.pack(number, kind << 24 | small, a, b) for kind, small, a, b in changes])
             )
 
+    def _keys(self) -> list[int]:
+        return [*([] if self._end_place is None else [_NOBODY]), *self._sessions, *self._found]
+
     def _copy(self, number: int) -> None:
         """Write how a session is now; what the copy has of it from before is void."""
+        if number == _NOBODY:
+            assert self._end_place is not None
+            self._journal.append_compacted(_mark_record(self._end_place()), _RECORD.size)
+            return
         session = self._sessions.get(number)
         found = self._found.get(number)
         if session is not None:
@@ -270,6 +340,11 @@ class ExactJournal:
         records += [_RECORD.pack(number, word, a, b) for word, a, b in changes]
         if records:
             self._journal.append_compacted(b"".join(records), _RECORD.size)
+
+
+def _mark_record(end: int) -> bytes:
+    """Return the record that says that all that the log has before `end` was noted."""
+    return _RECORD.pack(_NOBODY, TAKEN << 24, end + 1, 0)
 
 
 def _name_records(number: int, name: bytes) -> list[bytes]:

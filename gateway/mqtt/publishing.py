@@ -18,6 +18,7 @@ from gateway.mqtt.delayed import Delayed
 from gateway.mqtt.errors import MalformedPacketError
 from gateway.mqtt.events import PublishRun
 from gateway.mqtt.exact import ExactJournal
+from gateway.mqtt.exact_log import tag_exact
 from gateway.mqtt.packets import LEVEL_5, Will
 from gateway.mqtt.properties import Property, encode_properties, read_varint
 from gateway.mqtt.publish_properties import PublishProperties
@@ -196,11 +197,16 @@ class Publishing:
                 rows.append(i)
         if fresh:
             self._exact.note_taken(session, fresh, self._broker.end_place)
+        if session.is_persistent:
+            for i in rows:
+                batch.sys_flag[i] = tag_exact(batch.tag[i])
         try:
             self._broker.publish_batch(batch, now_ms)
             if fresh:
                 self._broker.when_stored(batch.ticket, partial(self._note_loss, session, fresh))
         finally:
+            for i in rows if session.is_persistent else ():
+                batch.sys_flag[i] = 0
             if batch.appended < batch.count:
                 self._exact.note_released(
                     session, [packet_id for packet_id, i in zip(fresh, rows, strict=True) if i >= batch.appended]

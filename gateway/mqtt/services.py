@@ -57,7 +57,7 @@ class MqttServices:
         self.runs = RunPool()
         places = broker.places("mqtt")
         catch_ups = CatchUps(broker.journal("mqtt_retained"), places)
-        self.exact = ExactJournal(broker.journal("mqtt_exact"))
+        self.exact = ExactJournal(broker.journal("mqtt_exact"), lambda: broker.end_place)
         self.sessions = SessionTable(broker.table, places, catch_ups, self.exact, broker.when_kept)
         self.delivery = Delivery(broker, settings, places, catch_ups, self.exact)
         self.sessions.loader.window_max = lambda: self.delivery.inflight_max

@@ -170,23 +170,24 @@ class SessionLoader:
     ) -> list[SentBefore] | None:
         """Return what is still to be known of what a client was sent at QoS 2, None where it has no session.
 
-        Below the place of its subscription all is settled. What is a client's of a shared one is nobody else's: the
-        kill may have come before it was done for the group.
+        Below the place of its subscription all is settled. Past the end of its queue a power cut took the message: what
+        has its offset next is another one, which the session was not sent. What is a client's of a shared one is nobody
+        else's: the kill may have come before it was done for the group.
         """
         if client_id not in sessions:
             return None
-        floors: dict[int, tuple[int, bytes]] = {}
+        floors: dict[int, tuple[int, int, bytes]] = {}
         in_flight = {}
         for topic_filter, row in self._slots_of(sessions[client_id]):
-            floors[row.floor_slot] = self._places.get(row.floor_slot), topic_filter
+            floors[row.floor_slot] = self._places.get(row.floor_slot), self._end_of(topic_filter, row), topic_filter
             in_flight[row.retained_slot] = self._catch_ups.found_in_flight(row.retained_slot)
         owed = choose_owed(in_flight, sent)
         chosen = []
         for one in sent:
-            floor, topic_filter = floors.get(one.slot, (NOTHING_OWED, b""))
+            floor, end, topic_filter = floors.get(one.slot, (NOTHING_OWED, 0, b""))
             if one.number in owed:
                 chosen.append(one)
-            elif one.offset >= floor:
+            elif floor <= one.offset < end:
                 chosen.append(one)
                 if is_shared(topic_filter):
                     self.queues.group_of(topic_filter).own(one.offset)
@@ -214,6 +215,11 @@ class SessionLoader:
         if session.client_id in self._unfinished:
             restore(session, self._exact.look(session.client_id), self.window_max())
         return session
+
+    def _end_of(self, topic_filter: bytes, row: SubscriptionRow) -> int:
+        """Return the end of the queue that a subscription reads."""
+        queues = self.queues
+        return queues.max_offset(queues.of_history() if _replays(topic_filter, row) else queues.of_filter(topic_filter))
 
     def _make_session(self, resting: Resting, catch_up: Callable[[int, bytes, int], CatchUp]) -> Session:
         client_id, *keys = resting

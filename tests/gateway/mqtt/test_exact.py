@@ -141,6 +141,130 @@ def test_batch_that_a_kill_broke_off_is_taken_from_there_on(world):
     assert keeper.bodies() == [b"1", b"2"]
 
 
+# Power cuts
+
+
+class ExactPublisher:
+    """A publisher that follows the standard to the letter: what it sends again, and what it frees."""
+
+    def __init__(self, world):
+        self.open = {}  # packet identifier -> body, without a PUBREC so far
+        self.received = set()
+        self.number = 0
+        self.connect(world)
+
+    def connect(self, world):
+        """Send again what is not complete, in its order."""
+        self.peer = world.client(b"p", clean=False)
+        for packet_id in list(self.received):
+            self.peer.send(pubrel(packet_id))
+        for packet_id, body in list(self.open.items()):
+            self.peer.send(publish(b"t", body, qos=2, packet_id=packet_id, dup=True))
+        self.take()
+
+    def publish(self, count):
+        packets = []
+        for _ in range(count):
+            self.number += 1
+            packet_id = next(i for i in range(1, 100) if i not in self.open and i not in self.received)
+            self.open[packet_id] = b"%d" % self.number
+            packets.append(publish(b"t", self.open[packet_id], qos=2, packet_id=packet_id))
+        self.peer.send(*packets)
+        self.take()
+
+    def release(self, _=0):
+        for packet_id in list(self.received):
+            self.peer.send(pubrel(packet_id))
+        self.take()
+
+    def take(self):
+        for packet in self.peer.take():
+            packet_id = int.from_bytes(packet[2:4], "big")
+            if packet[0] == 0x50:
+                del self.open[packet_id]
+                self.received.add(packet_id)
+            else:
+                assert packet[0] == 0x70
+                self.received.discard(packet_id)
+
+
+def cut_power(world, disk, after, wins):
+    """Leave what was synced, and of what was not the files whose names begin as one of `wins` does."""
+    live = disk.root / "data"
+    disk.cut(random.Random(0), LETTER, after)
+    for path in sorted(live.rglob("*")):
+        name = str(path.relative_to(live))
+        if path.is_file() and name.startswith(wins):
+            (after / "data" / name).write_bytes(path.read_bytes())
+    world.close()
+
+
+LEFT = {"neither": ("nothing",), "the log": ("commitlog/",), "the journal": ("journals/mqtt_exact",)}
+
+
+@pytest.mark.parametrize("left", LEFT)
+def test_message_that_is_sent_again_after_a_power_cut_is_stored_once(tmp_path, left):
+    (tmp_path / "before").mkdir()
+    disk = SimulatedDisk(tmp_path / "before")
+    with disk.watching():
+        world = World(disk.root / "data")
+        world.client(b"keeper", (b"t", 1), clean=False).vanish()
+        publisher = ExactPublisher(world)
+        publisher.publish(3)
+        publisher.release()
+        world.flush()
+        world.flushes_by_itself = False
+        publisher.publish(3)  # in two batches, under the identifiers of the three before
+        publisher.publish(2)
+        assert len(publisher.open) == 5
+        cut_power(world, disk, tmp_path / "after", LEFT[left])
+    world = World(tmp_path / "after" / "data")
+    publisher.connect(world)
+    assert publisher.open == {}
+    publisher.release()
+    publisher.publish(4)
+    assert world.connect(b"keeper", clean=False).bodies() == [b"%d" % i for i in range(1, 13)]
+    world.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
+def test_each_message_is_stored_once_over_power_cuts_and_kills(tmp_path, seed, monkeypatch):
+    monkeypatch.setattr(exact, "COMPACT_BYTES_MIN", 1_000)
+    rng = random.Random(seed)
+    publisher = None
+    root = tmp_path / "0"
+    root.mkdir()
+    for life in range(6):
+        disk = SimulatedDisk(root)
+        with disk.watching():
+            world = World(root / "data")
+            world.client(b"keeper", (b"t", 1), clean=False).vanish()
+            others = [world.client(b"other", clean=False), world.client(b"clean")]
+            if publisher is None:
+                publisher = ExactPublisher(world)
+            else:
+                publisher.connect(world)
+            for _ in range(rng.randrange(8)):
+                world.flushes_by_itself = rng.random() < 0.6
+                world.turn()
+                publisher.take()
+                rng.choice((publisher.publish, publisher.publish, publisher.release))(rng.randrange(1, 5))
+                if rng.random() < 0.5:
+                    packet_id = rng.randrange(1, 9)
+                    rng.choice(others).send(publish(b"else", b"x", qos=2, packet_id=packet_id), pubrel(packet_id))
+            world.flushes_by_itself = False
+            publisher.publish(rng.randrange(1, 6))
+            root = tmp_path / str(life + 1)
+            cut_power(world, disk, root, LEFT[rng.choice(list(LEFT))])
+    world = World(root / "data")
+    publisher.connect(world)
+    assert publisher.open == {}
+    found = world.connect(b"keeper", clean=False).bodies()
+    assert found == [b"%d" % i for i in range(1, publisher.number + 1)]
+    world.close()
+
+
 # What goes out
 
 
@@ -421,3 +545,30 @@ def test_another_journal_is_refused():
     memory.append_many(b"x" * 16, 16)
     with pytest.raises(DataFolderUnusableError):
         ExactJournal(memory).load(lambda position: 0)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_message_in_the_place_of_one_that_a_power_cut_took_is_sent(tmp_path, steps):
+    (tmp_path / "before").mkdir()
+    disk = SimulatedDisk(tmp_path / "before")
+    with disk.watching():
+        world = World(disk.root / "data")
+        subscriber = world.client(b"s", (b"t", 2), clean=False)
+        publisher = world.client(b"p")
+        world.flush()
+        world.flushes_by_itself = False
+        publisher.send(publish(b"t", b"lost", qos=2, packet_id=1))
+        assert publisher.take() == []
+        (got,) = subscriber.take_deliveries()
+        assert got.body == b"lost"
+        subscriber.send(*[pubrec(got.packet_id), pubcomp(got.packet_id)][:steps])
+        cut_power(world, disk, tmp_path / "after", LEFT["the journal"])
+    world = World(tmp_path / "after" / "data")
+    world.client(b"p").send(publish(b"t", b"new", qos=2, packet_id=1))
+    subscriber = world.connect(b"s", clean=False)
+    subscriber.take()
+    world.close()
+    world = World(tmp_path / "after" / "data")
+    world.client(b"p").send(publish(b"t", b"last", qos=2, packet_id=1))
+    assert world.connect(b"s", clean=False).bodies() == [b"new", b"last"]
+    world.close()
