@@ -49,6 +49,7 @@ class OwnSide(NamedTuple):
     marks: set[bytes]  # of all bridges of the gateway: what carries one came from here
     remote_filters: RemoteFilters
     takes: Callable[[bytes], bool]  # whether a topic is one that can be published to here
+    find_bridges: Callable[[], Iterable[Bridge]]  # all of the gateway
 
 
 class Bridge:
@@ -292,23 +293,38 @@ class Bridge:
             for rule in self._rules_of(delivery):
                 topic = rule.rename(delivery.topic.decode())
                 qos = min(delivery.qos, rule.qos)
-                echo = self._expect_echo(topic, delivery.body)
+                expected = [(one, one.expect_echo(self, topic, delivery.body)) for one in self._own.find_bridges()]
                 if await remote.send(topic, delivery.body, qos, items, is_retained=delivery.is_retained):
                     metrics.messages_out += 1
-                    if echo is not None:
-                        echo.is_sure = echo.is_kept and qos > 0
+                    for _, echo in expected:
+                        if echo is not None:
+                            echo.is_sure = echo.is_kept and qos > 0
                 else:
                     metrics.drop("too_large")
-                    if echo is not None:
-                        self._echoes.cancel(echo)
+                    for one, echo in expected:
+                        one.cancel_echo(echo)
         link.acknowledge(delivery)
 
-    def _expect_echo(self, topic: str, body: bytes) -> Echo | None:
-        """Wait for a message to come back, where the other broker is one that sends it back."""
-        granted = [rule.qos for rule in self._rules.incoming if self._is_echoed and matches(rule.topic_filter, topic)]
+    def expect_echo(self, sender: Bridge, topic: str, body: bytes) -> Echo | None:
+        """Wait for a message that `sender` is about to send, where the other broker gives it to this bridge unmarked."""
+        if not self._rules.incoming or not self._hears(sender):
+            return None
+        granted = [rule.qos for rule in self._rules.incoming if matches(rule.topic_filter, topic)]
         if not granted:
             return None
         return self._echoes.expect(topic, body, asyncio.get_running_loop().time(), is_kept=max(granted) > 0)
+
+    def cancel_echo(self, echo: Echo | None) -> None:
+        """Wait no more for a message that did not go out."""
+        if echo is not None:
+            self._echoes.cancel(echo)
+
+    def _hears(self, sender: Bridge) -> bool:
+        """Return whether this bridge is given what `sender` sends, without the mark that says that it did."""
+        if sender is self:
+            return self._is_echoed
+        settings, other = self._settings, sender._settings  # noqa: SLF001 - of the same class
+        return settings.address == other.address and {settings.version, other.version} != {"5"}
 
     def _rules_of(self, delivery: Delivery) -> list[Rule]:
         number = delivery.properties.number(Property.SUBSCRIPTION_ID, 0)
@@ -330,7 +346,7 @@ class Bridge:
         rule = next((rule for rule in self._rules.incoming if matches(rule.topic_filter, topic)), None)
         items = items_of(message)
         is_loop = any(self._is_marked(items, mark) for mark in self._own.marks)
-        if len(self._echoes) and not message.retain:
+        if len(self._echoes) and not (message.retain and self._is_echoed):  # with the flag it was stored before, there
             is_loop = is_loop or self._echoes.take(topic, message.payload, asyncio.get_running_loop().time())
         if rule is None or is_loop:
             self._metrics.drop("loop" if rule is not None else "unwanted")
@@ -340,6 +356,7 @@ class Bridge:
         if not self._own.takes(name):  # our door would close the connection, and meet the message again
             self._note_taken(remote, message, FAILURE)
             return
+        items = [*items, (Property.USER, (MARK, self._mark))]  # a ring may go the other way round: from in to in
         then = partial(self._note_taken, remote, message)
         self._link.publish(name, message.payload, min(message.qos, 1), items, is_retained=message.retain, then=then)
 

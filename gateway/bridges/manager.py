@@ -164,6 +164,7 @@ class Bridges:
             self._marks,
             self._remote_filters,
             self._takes,
+            self._running.values,
         )
         return cast("RunningBridge", self._module.Bridge(name, settings, own, metrics))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
 import re
@@ -14,12 +15,13 @@ import pytest
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
+from gateway.bridge_settings import BridgeSettings
 from gateway.bridges.bridge import MARK
 from gateway.settings import AuthSettings, MqttSettings, UserSettings
 from gateway.topic_rules import AutoSubscription, RewriteRule
-from tests.gateway.bridges.conftest import until
+from tests.gateway.bridges.conftest import OFF, free_port, until
 from tests.support.certificates import authority_file, issue
-from tests.support.gateway import ANY_PORT
+from tests.support.gateway import ANY_PORT, running_gateway
 
 OUT = {"filter": "up/#", "remote_prefix": "site1/"}
 BOTH = {"filter": "shared/#", "direction": "both"}
@@ -50,7 +52,7 @@ async def test_messages_go_out_and_come_in_under_their_prefixes_with_what_they_c
             await there.publish("site1/down/b", b"y", qos=1, properties=said)
             came = (await site.messages(there, 1), await site.messages(here, 1))[1][0]
             assert (str(came.topic), came.payload) == ("cloud/down/b", b"y")
-            assert came.properties.UserProperty == [("k", "1"), ("k", "2")]
+            assert came.properties.UserProperty == [("k", "1"), ("k", "2"), (MARK.decode(), "gw1")]
             await until(lambda: (counts(local).messages_out, counts(local).messages_in) == (1, 1))
 
 
@@ -111,6 +113,57 @@ async def test_messages_go_round_two_bridges_once(site):
             assert await site.take(here, 1) == [("shared/1", b"x")]
             await until(lambda: sum(counts(local, name).dropped.get("loop", 0) for name in bridges) == 2)
             assert len(here.messages) == 0
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("is_retained", [False, True])
+@pytest.mark.parametrize("versions", [("5", "5"), ("3.1.1", "3.1.1"), ("5", "3.1.1")])
+@pytest.mark.parametrize("try_private", [True, False])
+async def test_nothing_goes_round_and_round_by_two_bridges_to_one_broker(site, versions, try_private, is_retained):
+    bridges = {
+        name: site.bridge([BOTH], client_id=name, version=version, try_private=try_private)
+        for name, version in zip(("one", "two"), versions, strict=True)
+    }
+    async with site.remote() as remote, site.local(bridges=bridges) as local:
+        both = [counts(local, name) for name in bridges]
+        await until(lambda: all(one.is_connected for one in both))
+        async with site.client(local, "shared/#") as here, site.client(remote, "shared/#") as there:
+            await here.publish("shared/1", b"x", qos=1, retain=is_retained)
+            assert await site.take(there, 2) == [("shared/1", b"x")] * 2  # each bridge carries it
+            heard = 2 * (try_private or versions == ("5", "5")) or 2 + versions.count("3.1.1")
+            await until(lambda: sum(one.dropped.get("loop", 0) for one in both) == heard)
+            await there.publish("shared/2", b"y", qos=1, retain=is_retained)  # comes in by each, goes out by the other
+            assert await site.take(there, 3) == [("shared/2", b"y")] * 3
+            assert await site.take(here, 3) == [("shared/1", b"x"), *[("shared/2", b"y")] * 2]
+            await until(lambda: sum(one.dropped.get("loop", 0) for one in both) == 2 * heard)
+            await until(lambda: (sum(one.messages_in for one in both), sum(one.messages_out for one in both)) == (2, 4))
+            assert (len(here.messages), len(there.messages)) == (0, 0)
+
+
+@pytest.mark.asyncio
+async def test_messages_go_round_a_ring_of_three_gateways_until_they_are_where_they_came_from(tmp_path):
+    ports = [free_port() for _ in range(3)]
+    async with contextlib.AsyncExitStack() as stack:
+        ring = []
+        for k in range(3):
+            to_next = {"address": f"127.0.0.1:{ports[(k + 1) % 3]}", "retry_min_ms": 10, "retry_max_ms": 50}
+            bridges = {"next": BridgeSettings(topics=[BOTH], client_id=f"gw{k}", **to_next)}
+            mqtt = MqttSettings(listen=f"127.0.0.1:{ports[k]}")
+            made = running_gateway(tmp_path / str(k), **{**OFF, "mqtt": mqtt}, bridges=bridges)
+            ring.append(await stack.enter_async_context(made))
+        await until(lambda: all(counts(one, "next").is_connected for one in ring))
+        clients = [
+            await stack.enter_async_context(aiomqtt.Client("127.0.0.1", port, protocol=aiomqtt.ProtocolVersion.V5))
+            for port in ports
+        ]
+        for client in clients:
+            await client.subscribe("shared/#", qos=1)
+        await clients[0].publish("shared/1", b"x", qos=1)
+        await until(lambda: [len(client.messages) for client in clients] == [3, 2, 2])  # one copy each way round
+        await until(lambda: sum(counts(one, "next").dropped.get("loop", 0) for one in ring) == 2)
+        sent = [(counts(one, "next").messages_in, counts(one, "next").messages_out) for one in ring]
+        assert [sum(row) for row in zip(*sent, strict=True)] == [3, 3]
+        assert [len(client.messages) for client in clients] == [3, 2, 2]
 
 
 @pytest.mark.asyncio
