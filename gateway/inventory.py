@@ -71,7 +71,8 @@ class SessionEntry(NamedTuple):
 
     client: str
     user: str | None  # whose it is; None where that was not written down
-    conn_id: int  # of its connection, 0 while it has none
+    conn_id: int  # of its connection; 0 while it has none, and of a bridge's, which has no socket here
+    is_connected: bool
     is_persistent: bool
     subscriptions: int
     inflight: int  # messages sent and not acknowledged

@@ -1,4 +1,4 @@
-"""Turns out, after settings were read again, users that could not come in any more."""
+"""Turns out, after users or settings changed, clients that could not come in any more as they did."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.credentials import Identity
 
-TURNED_OUT = "settings were read again: its user may not come in as it did"  # why a connection ends
+TURNED_OUT = "its user was deleted or changed, or settings were: it may not come in as it did"  # why a connection ends
 EXPIRED = "its token has ended"
 LOOKS_A_STEP = 256  # about 0.3 us each
 

@@ -205,6 +205,7 @@ def describe_session(session: Outline) -> SessionEntry:
         client=text_of(session.client_id),
         user=None if session.owner is None else text_of(session.owner),
         conn_id=0 if session.outlet is None else session.outlet.conn_id,
+        is_connected=session.outlet is not None,
         is_persistent=session.is_persistent,
         subscriptions=session.subscription_count,
         inflight=session.inflight_count,

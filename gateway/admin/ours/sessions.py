@@ -137,7 +137,7 @@ def tell_session(entry: SessionEntry) -> Item:
     return {
         "client": entry.client,
         "user": entry.user or "",
-        "connected": entry.conn_id > 0,
+        "connected": entry.is_connected,
         "connection": entry.conn_id,
         "persistent": entry.is_persistent,
         "subscriptions": entry.subscriptions,
@@ -175,7 +175,7 @@ SESSION: Kind[SessionEntry] = Kind(
     describe=tell_session,
     figures={
         "user": lambda entry: entry.user or "",
-        "connected": lambda entry: entry.conn_id > 0,
+        "connected": lambda entry: entry.is_connected,
         "persistent": lambda entry: entry.is_persistent,
         "subscriptions": lambda entry: entry.subscriptions,
         "inflight": lambda entry: entry.inflight,

@@ -218,6 +218,13 @@ async def test_others_see_whether_it_stands(site):
 
 
 @pytest.mark.asyncio
+async def test_its_session_is_listed_as_connected(site):
+    async with site.local(OUT) as local:
+        sessions = [entry for entry in local.doors["mqtt"].inventory().sessions() if entry is not None]
+    assert [(entry.client, entry.is_connected) for entry in sessions] == [("$bridge/cloud", True)]
+
+
+@pytest.mark.asyncio
 async def test_topics_that_are_no_more_carried_are_unsubscribed_and_bridges_that_are_no_more_ended(site):
     client = b"$bridge/cloud"
     async with site.local(OUT, {"filter": "old/#"}) as local:

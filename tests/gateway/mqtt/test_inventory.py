@@ -36,6 +36,7 @@ def test_sessions_say_what_they_have_and_whether_their_client_is_there(world):
     assert set(found) == {"p", "there", "gone"}
     assert (found["there"].conn_id, found["there"].subscriptions) == (there.transport.conn_id, 2)
     assert (found["there"].inflight, found["there"].is_persistent) == (2, False)
+    assert {name: entry.is_connected for name, entry in found.items()} == {"p": True, "there": True, "gone": False}
     assert (found["gone"].conn_id, found["gone"].inflight, found["gone"].is_persistent) == (0, 0, True)
 
 
