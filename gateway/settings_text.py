@@ -47,25 +47,27 @@ def _table(path: str, table: Mapping[str, Any]) -> Iterator[str]:
     if path and values:
         yield f"\n[{path}]"
     for name, value in values.items():
-        yield f"# {_key(name)} is not set" if value is None else f"{_key(name)} = {_value(value)}"
+        yield f"# {toml_key(name)} is not set" if value is None else f"{toml_key(name)} = {toml_value(value)}"
     for name, value in table.items():
         if isinstance(value, Mapping):
-            yield from _table(f"{path}.{_key(name)}" if path else _key(name), value)
+            yield from _table(f"{path}.{toml_key(name)}" if path else toml_key(name), value)
 
 
-def _key(name: str) -> str:
+def toml_key(name: str) -> str:
+    """Return a key, in quotes where it has to be."""
     return name if _BARE_KEY.fullmatch(name) else _string(name)
 
 
-def _value(value: object) -> str:
+def toml_value(value: object) -> str:
+    """Return a value on one line; of tables what is None is left out."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
         return str(value)
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, Mapping):
-        entries = [f"{_key(name)} = {_value(inner)}" for name, inner in value.items() if inner is not None]
+        entries = [f"{toml_key(name)} = {toml_value(inner)}" for name, inner in value.items() if inner is not None]
         return f"{{ {', '.join(entries)} }}"
     return _string(str(value))
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gateway.commands.options import PLAIN, ConfigOption
-from gateway.commands.refusing import plain_errors
+from gateway.commands.refusing import EXIT_NOTHING, plain_errors
 
 config_cli = typer.Typer(**PLAIN, help="Look at the settings.")
 
@@ -51,6 +52,28 @@ def config_show(
 
     with plain_errors(SettingsError):
         print(settings_text(load_settings(config, {}), with_secrets=secrets), end="")
+
+
+@config_cli.command("from-mosquitto")
+def config_from_mosquitto(
+    file: Annotated[
+        Path, typer.Argument(metavar="mosquitto.conf", help="Its password_file and acl_file are read, too.")
+    ],
+) -> None:
+    """Print a mosquitto.conf as settings; exit code 3 where a line of it becomes none."""
+    from gateway.commands.mosquitto.conf import Conversion
+    from gateway.commands.mosquitto.lines import MosquittoFileError
+    from gateway.commands.mosquitto.text import settings_file
+
+    with plain_errors(MosquittoFileError):
+        conversion = Conversion(file)
+        settings = conversion.settings()
+    remarks = [f"left out: {line}" for line in conversion.left_out] + conversion.hints
+    print(settings_file(settings, [f"from {file.name}, by lmq config from-mosquitto", *remarks]), end="")
+    for remark in remarks:
+        print(f"lmq: {remark}", file=sys.stderr)
+    if conversion.left_out:
+        raise typer.Exit(EXIT_NOTHING)
 
 
 @config_cli.command("doc")

@@ -109,3 +109,16 @@ def test_back_end_that_gets_passwords_in_clear_is_warned_of(tmp_path):
     assert (told.exit_code, told.stdout) == (0, "settings are fine\n")
     assert "warning: passwords go to a back end in clear" in told.stderr
     assert "auth.backends[0] url=http://auth.example.com/login" in told.stderr
+
+
+def test_mosquitto_conf_is_printed_as_settings_and_what_is_left_out_is_told(tmp_path):
+    conf, made = tmp_path / "mosquitto.conf", tmp_path / "lmq.toml"
+    conf.write_text("listener 1883\nlog_dest syslog\n")
+    done = call_lmq("config", "from-mosquitto", str(conf))
+    assert done.exit_code == 3
+    assert done.stderr == "lmq: left out: mosquitto.conf:2: log_dest syslog\n"
+    made.write_text(done.stdout)
+    assert [one.address for one in load_settings(made, {}).mqtt.listen] == ["0.0.0.0:1883"]
+    conf.write_text("listener 1883\n")
+    assert call_lmq("config", "from-mosquitto", str(conf)).exit_code == 0
+    check_told(call_lmq("config", "from-mosquitto", str(tmp_path / "none")), "cannot read .*none")

@@ -1,0 +1,1 @@
+"""Mosquitto's files, read to be settings of the gateway."""
