@@ -21,7 +21,8 @@ from gateway.core_dumps import forbid_core_dumps
 from gateway.logs import set_up_logs
 from gateway.net.descriptors import DescriptorsError, raise_limit
 from gateway.net.listener import ListenError
-from gateway.settings import GatewaySettings, SettingsError, load_settings
+from gateway.settings import GatewaySettings, SettingsError
+from gateway.settings_reading import load_settings
 
 LOGGER = logging.getLogger(__name__)
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from gateway.secret_settings import HIDDEN, is_secret
-from gateway.settings import GatewaySettings, check_settings
+from gateway.settings import GatewaySettings
+from gateway.settings_reading import check_settings
 
 LOGGER = logging.getLogger(__name__)
 

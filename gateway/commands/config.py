@@ -24,7 +24,8 @@ def config_check(*, config: ConfigOption = None) -> None:
     from gateway.auth.token_logins import read_keys
     from gateway.bridges.manager import check_bridges
     from gateway.listeners import check_certificates
-    from gateway.settings import SettingsError, load_settings
+    from gateway.settings import SettingsError
+    from gateway.settings_reading import load_settings
 
     with plain_errors(SettingsError):
         settings = load_settings(config, {})
@@ -47,7 +48,8 @@ def config_show(
     secrets: Annotated[bool, typer.Option("--secrets", help="Print password hashes too.")] = False,
 ) -> None:
     """Print the settings that `serve` would use, as a file that `--config` takes."""
-    from gateway.settings import SettingsError, load_settings
+    from gateway.settings import SettingsError
+    from gateway.settings_reading import load_settings
     from gateway.settings_text import settings_text
 
     with plain_errors(SettingsError):

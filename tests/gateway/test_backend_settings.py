@@ -6,8 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from gateway.backend_settings import HttpBackendSettings, LdapBackendSettings, SqlBackendSettings, fill
-from gateway.settings import AuthSettings, GatewaySettings, SettingsError, check_settings
+from gateway.settings import AuthSettings, GatewaySettings, SettingsError
 from gateway.settings_changes import find_changes
+from gateway.settings_reading import check_settings
 from gateway.settings_text import settings_text
 
 URL = "http://127.0.0.1:8000/auth"

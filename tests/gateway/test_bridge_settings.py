@@ -4,7 +4,8 @@ import tomllib
 
 import pytest
 
-from gateway.settings import SettingsError, check_settings
+from gateway.settings import SettingsError
+from gateway.settings_reading import check_settings
 from gateway.settings_text import settings_text
 
 TOPIC = {"filter": "a/#"}

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from gateway.rule_settings import PATTERN_CHARS_MAX, RuleSettings, compile_regex
-from gateway.settings import load_settings
+from gateway.settings_reading import load_settings
 
 
 def test_rules_are_tables_of_a_list_in_the_file(tmp_path):

@@ -6,7 +6,8 @@ import pytest
 
 from core.settings import RetentionSettings, StoreSettings
 from gateway.secret_settings import HIDDEN
-from gateway.settings import AuthSettings, GatewaySettings, MqttSettings, UserSettings, load_settings
+from gateway.settings import AuthSettings, GatewaySettings, MqttSettings, UserSettings
+from gateway.settings_reading import load_settings
 from gateway.settings_text import HIDDEN_HEAD, settings_text
 
 ODD = 'a "quoted"\\\n\t\x7f name: \u00e9'

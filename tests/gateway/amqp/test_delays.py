@@ -6,7 +6,6 @@ import pytest
 from pamqp.commands import Basic, Confirm, Exchange, Queue, Tx
 
 from gateway.mqtt.properties import Property
-
 from tests.support import amqp, mqtt
 from tests.support.mqtt_5 import encoded, enter
 

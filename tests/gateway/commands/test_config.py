@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from gateway.auth.users import hash_password
-from gateway.settings import load_settings
+from gateway.settings_reading import load_settings
 from tests.support.commands import call_lmq, check_told
 
 
