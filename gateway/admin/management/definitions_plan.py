@@ -20,6 +20,7 @@ from gateway.amqp.exchanges import DELAYED, KINDS
 from gateway.amqp.host_profile import LIMITS, HostProfile
 from gateway.amqp.policies import ALL, InvalidPolicyError, Policy, check_policy
 from gateway.amqp.virtual_hosts import VirtualHosts
+from gateway.auth.user_quotas import find_fault
 from gateway.plain_errors import tell_wrong
 from gateway.settings import VHOST_BYTES_MAX
 
@@ -238,10 +239,11 @@ class Plan:
         found = self._vhosts.find(vhost)
         profile = self._profiles.get(vhost) or (HostProfile() if found is None else found.profile)
         for name, value in limits.items():
-            if name in LIMITS and isinstance(value, int):
-                profile = profile.with_limit(name, value)
+            fault = find_fault(name, value) if name in LIMITS else "there is none of that name here"
+            if fault or not isinstance(value, int):
+                self.left_out.append(f"limit '{name}' of vhost '{vhost}': {fault}")
             else:
-                self.left_out.append(f"limit '{name}' of vhost '{vhost}': there is none of that name here")
+                profile = profile.with_limit(name, value)
         self._profiles[vhost] = profile
 
     def _take_policy(self, item: object, *, is_operator: bool = False) -> None:

@@ -17,6 +17,7 @@ from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
 from gateway.amqp.host_profile import LIMITS, NO_LIMIT
 from gateway.amqp.queues import VirtualHost
+from gateway.auth.user_quotas import find_fault
 
 VHOST_LIMITS = APIRouter()
 
@@ -51,6 +52,9 @@ async def _set(view: AdminView, vhost: str, name: str, value: int) -> None:
     found = get_vhost(view, vhost)
     if name not in LIMITS:
         raise bad_request(f"no limit '{name}': there are {' and '.join(LIMITS)}")
+    fault = find_fault(name, value)
+    if fault:
+        raise bad_request(f"{name} {fault}")
     view.vhosts.make(vhost, found.profile.with_limit(name, value))
     await keep(view.broker)
 

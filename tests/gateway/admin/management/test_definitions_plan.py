@@ -165,6 +165,29 @@ def test_virtual_hosts_keep_what_the_file_does_not_say_and_get_their_limits(worl
     assert world.amqp.vhosts.find("w").profile == ("other", ("b", "c"), 4, 3, "")
 
 
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        (True, "must be a whole number"),
+        (False, "must be a whole number"),
+        ("7", "must be a whole number"),
+        (7.5, "must be a whole number"),
+        (None, "must be a whole number"),
+        pytest.param(10**400, "must be at most 9007199254740991, or below 0 for any number", id="huge"),
+    ],
+)
+def test_limit_that_is_no_number_is_left_out_and_told(world, value, fault):
+    told = {"max-queues": value, "max-connections": 4, "odd": 1}
+    limits = {"component": "vhost-limits", "name": "limits", "vhost": "v", "value": told}
+    for said in ({"vhosts": [{"name": "v"}], "parameters": [limits]}, {"vhosts": [{"name": "v", "limits": told}]}):
+        plan = run(world, said)
+        assert plan.left_out == [
+            f"limit 'max-queues' of vhost 'v': {fault}",
+            "limit 'odd' of vhost 'v': there is none of that name here",
+        ]
+        assert world.amqp.vhosts.find("v").profile.limits == {"max-connections": 4}
+
+
 def test_lists_of_pairs_that_rabbitmqctl_writes_are_read_as_objects(world):
     value = {"pattern": ".*", "apply-to": "queues", "priority": 0, "definition": [["expires", 5000], ["max-length", 5]]}
     limits = {"component": "vhost-limits", "name": "limits", "vhost": "v", "value": [["max-queues", 7]]}
