@@ -34,9 +34,11 @@ def gateway(tmp_path_factory):
         f"unix:{folder}/mqtt.sock",
     ]
     proxied = {"address": ANY_PORT, "proxies": ["127.0.0.0/8"]}
-    env = {"LMQ_MQTT__LISTEN": json.dumps(listen), "LMQ_AMQP__LISTEN": json.dumps([proxied])}
+    others = {"address": ANY_PORT, "proxies": ["192.0.2.0/24"]}
+    env = {"LMQ_MQTT__LISTEN": json.dumps(listen), "LMQ_AMQP__LISTEN": json.dumps([proxied, others])}
     with GatewayProcess(folder / "data", env=env, doors=("namesrv", "broker", "admin")) as running:
         running.folder = folder
+        running.untrusting = running.all_listening["amqp"][1]
         yield running
         assert not any("Traceback" in line for line in running.errors), "".join(running.errors)
 
@@ -189,3 +191,22 @@ async def test_who_comes_without_the_header_is_refused(gateway):
     assert await asyncio.wait_for(reader.read(), WAIT_S) == b""
     writer.close()
     await until_logged(gateway, "reason=proxy: the header is missing")
+
+
+@pytest.mark.parametrize("header", [text_header("127.9.9.9"), binary_header("127.9.9.9")], ids=["text", "binary"])
+async def test_header_of_somebody_who_is_no_trusted_proxy_makes_nobody_of_another_address(gateway, header):
+    hello = b"AMQP\x00\x00\x09\x01"
+    with contextlib.suppress(ConnectionResetError):
+        reader, writer = await asyncio.open_connection(*gateway.untrusting)
+        writer.write(header + hello)
+        assert await asyncio.wait_for(reader.read(), WAIT_S) == b""
+        writer.close()
+    await until_logged(gateway, "no trusted proxy")
+    connect = b"\x10\x0d\x00\x04MQTT\x04\x02\x00\x0a\x00\x01p"
+    with contextlib.suppress(ConnectionResetError):  # where no proxy is said to be, a header is no MQTT
+        reader, writer = await asyncio.open_connection(*gateway.address("mqtt"))
+        writer.write(header + 10 * connect)  # as much as the first packet says that it has
+        assert await asyncio.wait_for(reader.read(), WAIT_S) == b""
+        writer.close()
+    async with client(gateway, "mqtt") as other:
+        await other.publish("still", b"here", qos=1)

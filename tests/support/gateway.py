@@ -43,6 +43,7 @@ class GatewayProcess:
         self.prefix = prefix  # a command that becomes the gateway's, such as nohup
         self.env = {**os.environ, "LMQ_STORE__SEGMENT_BYTES": str(SEGMENT_BYTES), **(env or {})}
         self.listening = {}
+        self.all_listening = {}
         self.errors = []
         self.process = None
 
@@ -56,7 +57,7 @@ class GatewayProcess:
 
     def start(self):
         """Start, and wait until it is ready."""
-        self.listening = {}  # the first address of each name
+        self.listening, self.all_listening = {}, {}  # the first address of each name, and each
         ports = [part for door in self.doors for part in (f"--{door}", ANY_PORT)]
         self.process = subprocess.Popen(
             [
@@ -94,6 +95,7 @@ class GatewayProcess:
             if word == "listening":
                 door, _, address = rest.partition(" ")
                 self.listening.setdefault(door, find_address(address))
+                self.all_listening.setdefault(door, []).append(find_address(address))
             elif word == "ready":
                 return
         self.process.wait()
