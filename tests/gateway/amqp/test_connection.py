@@ -166,6 +166,21 @@ HARD = {
     "heartbeat on a channel": (amqp.raw_frame(8, 1, b""), 505),
     "heartbeat with a payload": (amqp.raw_frame(8, 0, b"x"), 501),
     "unknown method": (amqp.raw_frame(1, 1, b"\x00\x3c\x03\xe7"), 503),
+    "unknown class": (amqp.raw_frame(1, 1, b"\x03\xe7\x00\x0a"), 503),
+    "unknown class on channel 0": (amqp.raw_frame(1, 0, b"\x03\xe7\x00\x0a"), 503),
+    "content of an unknown class": (amqp.publish(1, b"x")[:18] + amqp.raw_frame(2, 1, b"\x03\xe7" + bytes(12)), 505),
+    "header that says more bytes than a body may have": (
+        amqp.publish(1, b"x")[:18] + amqp.raw_frame(2, 1, b"\x00\x3c\x00\x00\xff" + bytes(9)),
+        501,
+    ),
+    "arguments too deep": (
+        amqp.raw_frame(1, 1, b"\x00\x32\x00\x0a\x00\x00\x01q\x00" + b"\0\0\0\x77" + b"\0F\0\0\0\x71" * 20),
+        501,
+    ),
+    "arguments whose table says more than there is": (
+        amqp.raw_frame(1, 1, b"\x00\x32\x00\x0a\x00\x00\x01q\x00" + b"\xff\xff\xff\xff"),
+        501,
+    ),
     "method too short": (amqp.raw_frame(1, 1, b"\x00\x3c"), 501),
     "arguments cut short": (amqp.raw_frame(1, 1, b"\x00\x3c\x00\x0a\x00"), 501),
     "publish cut short": (amqp.raw_frame(1, 1, b"\x00\x3c\x00\x28\x00\x00\x05a"), 501),

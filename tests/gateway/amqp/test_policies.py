@@ -204,7 +204,15 @@ def test_what_may_not_be_is_refused_and_changes_nothing(world, change, reason):
     assert list(world.amqp.vhosts.policies) == []
 
 
-def test_a_hostile_pattern_takes_no_time(world):
-    put(world, "p", "^(a+)+$", {"max-length": 1})
+@pytest.mark.parametrize("pattern", ["^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "(.*a){12}$", "^(?!(a+)+$)(a|b)*c$"])
+def test_a_hostile_pattern_takes_no_time(world, pattern):
+    put(world, "p", pattern, {"max-length": 1})
     world.client().declare("a" * 200 + "b", durable=True)
     assert terms_of(world, "a" * 200 + "b").length_max == -1
+
+
+@pytest.mark.parametrize("pattern", ["(((a{1,99}){1,99}){1,99}){1,99}", r"(a)\1", "a{1,999999}"])
+def test_a_pattern_that_would_take_much_room_or_time_is_refused(world, pattern):
+    with pytest.raises(InvalidPolicyError):
+        put(world, "p", pattern, {"max-length": 1})
+    assert list(world.amqp.vhosts.policies) == []
