@@ -48,8 +48,11 @@ class Target(NamedTuple):
         return (
             bool(self.keys)
             and may.may_enter(vhost)
-            and all(may.may_read(vhost, exchange) for exchange in exchanges)
-            and all(may.may_read_key(vhost, exchange, key.encode()) for exchange in exchanges for key in self.keys)
+            and any(
+                may.may_read(vhost, exchange)
+                and all(may.may_read_key(vhost, exchange, key.encode()) for key in self.keys)
+                for exchange in exchanges
+            )
         )
 
 

@@ -119,5 +119,9 @@ async def test_a_message_that_waits_behind_a_binding_is_listed_by_the_exchanges_
         await client.post("/api/exchanges/%2F/amq.direct/publish", json=delayed)
         (item,) = (await _list(client))["items"]
         assert (item["to"], item["body"]) == ("late,later jobs", "work")
+        for name, read in (("binder", "^later$"), ("other", "^amq")):
+            await add_user(client, name, "management", read=read)
+            seen = (await client.get("/api/lmq/delayed", auth=httpx.BasicAuth(name, name))).json()["items"]
+            assert len(seen) == (name == "binder")  # where it goes counts, not where it came from
         assert (await client.delete(f"/api/lmq/delayed/{item['id']}")).status_code == 204
         assert (await _list(client))["items"] == []

@@ -18,6 +18,8 @@ from gateway.auth.permissions import Permissions
         ({REAL_TOPIC: b"Orders"}, "Orders"),
         ({WAITING_AT: b64encode(b'["late", "a", "b"]')}, "late a b"),
         ({WAITING_AT: b64encode(b'[["other"], "late", "a"]')}, "other late a"),
+        ({WAITING_AT: b64encode(b'[["/", "in"], "late", "a"]')}, "late a"),
+        ({WAITING_AT: b64encode(b'[["other", "in", "later"], "late", "a"]')}, "other late,later a"),
         ({WAITING_AT: b"!"}, ""),
         ({}, ""),
     ],
