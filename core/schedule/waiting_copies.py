@@ -88,7 +88,7 @@ class WaitingCopies:
         copies.count = len(waits)
 
     def _append_rest(self, batch: PublishBatch, tickets: list[int], now_ms: int) -> None:
-        if batch.count:
+        if batch.count or not tickets:
             self._engine.append_batch(batch, now_ms)
         else:
             batch.appended = 0

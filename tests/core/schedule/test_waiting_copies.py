@@ -115,3 +115,12 @@ def test_a_batch_is_safe_when_its_copies_are_and_lost_with_any_of_them(engine, c
     assert outcomes == [error]
     copies.tie(batch.ticket, outcomes.append)(None)
     assert outcomes == [error, None]  # it is told once
+
+
+def test_a_batch_whose_copies_are_all_of_messages_that_were_cut_off_is_appended_as_it_is(engine, copies):
+    batch = batch_of(b"a", waits=[(1, route(b"w"))])
+    copies.append(batch, 1)
+    assert engine.appended == [[(b"now", b"a")]]
+    batch.count = 0
+    copies.append(batch, 1)
+    assert engine.appended[1:] == [[]]
