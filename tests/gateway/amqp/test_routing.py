@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, strategies as st
 from pamqp.commands import Basic, Exchange as Method, Queue, Tx
@@ -357,3 +359,24 @@ def test_a_trace_says_what_decides():
         "d": ["fan > chance (one of 2 by chance)"],
         "e": ["fan > chance (one of 2 by chance)"],
     }
+
+
+def test_a_way_through_a_chain_of_exchanges_is_found_once_and_again_when_a_binding_changes(world):
+    peer = world.client()
+    names = ["a", "b", "c", "d"]
+    for name in names:
+        exchange(peer, name, "topic")
+    for source, destination in pairwise(["amq.topic", *names]):
+        link(peer, source, destination, "k.#")
+    bind(peer, "q", "d", "k.1")
+    for start in ("a", "amq.topic"):
+        peer.publish(b"0", exchange=start, key="k.1")
+        found = (world.broker.caches.entries()["amqp_targets"], world.broker.router.made_count)
+        for number in range(20):
+            peer.publish(b"%d" % number, exchange=start, key="k.1")
+        assert (world.broker.caches.entries()["amqp_targets"], world.broker.router.made_count) == found
+    assert counts(peer, "q") == [42]
+    bind(peer, "r", "d", "#")
+    for start in ("a", "amq.topic"):
+        peer.publish(b"1", exchange=start, key="k.1")
+    assert counts(peer, "q", "r") == [44, 2]
