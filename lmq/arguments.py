@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import re
 from collections.abc import Callable
 from types import FunctionType, MethodType
@@ -11,6 +12,7 @@ from typing import TypeVar
 
 StartT = TypeVar("StartT")
 
+_TOPIC = re.compile(r"[%|a-zA-Z0-9_-]+")
 _GROUP = re.compile(r"[%|a-zA-Z0-9_-]{1,255}")
 
 
@@ -22,6 +24,21 @@ def check_group(group: object) -> None:
     """
     if not isinstance(group, str) or not _GROUP.fullmatch(group):
         raise ValueError(f"group {group!r}: the name has 1 to 255 characters, which are letters, digits, % | _ or -")
+
+
+def check_topic(topic: object) -> None:
+    """Check the name of a topic that is consumed, which no broker would miss: it may be made later.
+
+    Raises:
+        TypeError: It is no text.
+        ValueError: There can be no topic of that name.
+    """
+    check_is("topic", topic, str)
+    assert isinstance(topic, str)
+    if not _TOPIC.fullmatch(topic):
+        raise ValueError(
+            f"topic {topic!r}: a name is made of letters, digits, % | _ and -; mqtt_queue makes one of a filter"
+        )
 
 
 def check_start(name: str, start: StartT, words: tuple[str, ...], others: tuple[type, ...] = ()) -> StartT:
@@ -42,14 +59,42 @@ def check_start(name: str, start: StartT, words: tuple[str, ...], others: tuple[
     return start
 
 
-def check_text(name: str, value: object) -> None:
-    """Check an argument that is text.
+def check_is(name: str, value: object, *kinds: type) -> None:
+    """Check that an argument is of one of these types.
 
     Raises:
         TypeError: It is something else.
     """
-    if not isinstance(value, str):
-        raise TypeError(f"{name}={value!r} is of type {type(value).__name__}; it is to be a str")
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        wanted = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
+        raise TypeError(f"{name}={value!r} is of type {type(value).__name__}; it is to be of type {wanted}")
+
+
+def check_count(name: str, value: object, least: int, most: int | None = None) -> None:
+    """Check a whole number.
+
+    Raises:
+        TypeError: It is something else.
+        ValueError: It is less than `least`, or more than `most`.
+    """
+    check_is(name, value, int)
+    assert isinstance(value, int)
+    if value < least or (most is not None and value > most):
+        bounds = f"{least} or more" if most is None else f"{least} to {most}"
+        raise ValueError(f"{name}={value}; it is to be {bounds}")
+
+
+def check_seconds(name: str, value: object, *, may_be_none: bool = False) -> None:
+    """Check a time in seconds, which is more than 0, or 0 where it `may_be_none`.
+
+    Raises:
+        TypeError: It is no number.
+        ValueError: It is no such time.
+    """
+    check_is(name, value, int, float)
+    assert isinstance(value, int | float)
+    if not (0 < value < math.inf or (may_be_none and value == 0)):
+        raise ValueError(f"{name}={value}; it is to be a number of seconds{' from 0 on' if may_be_none else ' over 0'}")
 
 
 def check_async(name: str, function: object) -> None:
@@ -90,6 +135,8 @@ def check_takes(name: str, function: Callable[..., object], *arguments: str) -> 
     Raises:
         TypeError: It cannot.
     """
+    if not callable(function):
+        raise TypeError(f"{name}={function!r} cannot be called")
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

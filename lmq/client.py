@@ -50,7 +50,7 @@ def parse_server(text: str) -> tuple[str, int]:
         ValueError: The text is neither, or the port is not in 0..65535.
     """
     host, separator, port = text.rpartition(":")
-    if not separator or not port.isascii() or not port.isdigit() or int(port) > PORT_MAX:
+    if not separator or "/" in host or not port.isascii() or not port.isdigit() or int(port) > PORT_MAX:
         raise ValueError(f"{text!r} is not HOST:PORT")
     return host.removeprefix("[").removesuffix("]"), int(port)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
-from types import TracebackType
+from types import NoneType, TracebackType
 from typing import Self
 
-from lmq.arguments import check_group
+from lmq.arguments import check_group, check_is, check_seconds
 from lmq.client import Answer, make_client_id
 from lmq.errors import SdkError
 from lmq.remoting.commands import Command, encode_json
@@ -31,7 +31,8 @@ class Member:
         secret_key: The secret that this user shares with the broker.
 
     Raises:
-        ValueError: A broker would not take the group's name.
+        TypeError: An argument is of another type.
+        ValueError: A broker would not take the group's name, or an argument is none of those that there can be.
     """
 
     def __init__(
@@ -48,6 +49,11 @@ class Member:
         secret_key: str = "",
     ) -> None:
         check_group(group)
+        check_seconds("timeout_s", timeout_s)
+        for name, text in (("namesrv", namesrv), ("access_key", access_key), ("secret_key", secret_key)):
+            check_is(name, text, str)
+        check_is("client_id", client_id, str, NoneType)
+        check_is("tls", tls, ssl.SSLContext, NoneType)
         self.group = group
         self.client_id = client_id or make_client_id()
         self._greeting: Mapping[str, object] = greeting

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from lmq.arguments import check_text
+from lmq.arguments import check_count, check_is
 from lmq.remoting.message_codec import BatchItem, encode_batch, encode_properties_text
 
 SHARDING_KEY = "__SHARDINGKEY"
@@ -90,16 +90,19 @@ def join_batch(messages: Sequence[OutMessage], keys: Sequence[str]) -> OutMessag
 
 
 def _check_types(message: OutMessage) -> None:
+    check_is("message", message, OutMessage)
     body: object = message.body
     if isinstance(body, str):
         raise TypeError("the body is a str; a message is made of bytes: body.encode()")
-    if not isinstance(body, bytes | bytearray | memoryview):
-        raise TypeError(f"body={body!r} is of type {type(body).__name__}; it is to be bytes")
+    check_is("body", body, bytes, bytearray, memoryview)
     for name in ("topic", "tags", "sharding_key"):
-        check_text(name, getattr(message, name))
+        check_is(name, getattr(message, name), str)
+    check_count("flag", message.flag, -(1 << 31), (1 << 31) - 1)
+    if message.queue_id is not None:
+        check_count("queue_id", message.queue_id, 0)
     properties: object = message.properties
-    if not isinstance(properties, Mapping):
-        raise TypeError(f"properties={properties!r} is of type {type(properties).__name__}; it is to be a dict")
+    check_is("properties", properties, Mapping)
+    assert isinstance(properties, Mapping)
     for key, value in properties.items():
         if not isinstance(key, str) or not isinstance(value, str):
             raise TypeError(f"properties={{{key!r}: {value!r}}}: names and values are to be str")
@@ -113,7 +116,7 @@ def _listed(name: str, words: Sequence[str] | str) -> list[str]:
     if not isinstance(given, Iterable):
         raise TypeError(f"{name}={words!r} is of type {type(words).__name__}; it is to be a str, or several")
     for word in (listed := list(words)):
-        check_text(f"one of {name}", word)
+        check_is(f"one of {name}", word, str)
     return listed
 
 
@@ -121,13 +124,18 @@ def _moment_of(message: OutMessage) -> dict[str, str]:
     """Return the property that says when a message is to come, where it is not at once."""
     if sum((message.deliver_at is not None, message.delay is not None, bool(message.delay_level))) > 1:
         raise ValueError("deliver_at, delay and delay_level exclude each other")
+    check_count("delay_level", message.delay_level, 0)
     if message.delay_level:
         return {"DELAY": str(message.delay_level)}
     if message.deliver_at is not None:
+        check_is("deliver_at", message.deliver_at, datetime)
         return {"TIMER_DELIVER_MS": str(math.ceil(message.deliver_at.timestamp() * 1000))}
     if message.delay is None:
         return {}
+    check_is("delay", message.delay, timedelta, int, float)
     delay_s = message.delay.total_seconds() if isinstance(message.delay, timedelta) else message.delay
+    if not math.isfinite(delay_s):
+        raise ValueError(f"delay={delay_s} is no time")
     return {"TIMER_DELAY_MS": str(math.ceil(delay_s * 1000))}
 
 

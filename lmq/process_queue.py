@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from lmq.arguments import check_count
 from lmq.message import Message
 from lmq.queues import MessageQueue
 
@@ -20,6 +21,12 @@ class FlowLimits:
     messages: int = 1_000
     body_bytes: int = 100 << 20
     span: int | None = 2_000  # between the first offset that is not done and the last
+
+    def __post_init__(self) -> None:
+        check_count("messages", self.messages, 1)
+        check_count("body_bytes", self.body_bytes, 1)
+        if self.span is not None:
+            check_count("span", self.span, 1)
 
 
 class ProcessQueue:

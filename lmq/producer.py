@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from lmq.arguments import check_count, check_is, check_seconds
 from lmq.errors import RequestTimeoutError, SdkError, response_error
 from lmq.message import Message, SendResult
 from lmq.out_message import OutMessage, join_batch
@@ -120,6 +121,7 @@ class Producer(Sender):
             ResponseError: The broker refused: the moment has passed, say.
             SdkError: It could not be asked, or did not answer.
         """
+        check_is("handle", handle, str)
         route = _broker_of(handle, await self._routes.find(topic))
         ext = {"producerGroup": self.group, "topic": topic, "recallHandle": handle, "bname": route.broker_name}
         response = await self._routes.client_of(route).request(Command(RequestCode.RECALL_MESSAGE, ext=ext))
@@ -148,6 +150,7 @@ class Producer(Sender):
         A message that has to be repeated may come after those behind it. Where a broker is not reached, those behind
         the first wait for it together.
         """
+        check_count("in_flight_max", in_flight_max, 1)
         window = _Window(asyncio.Semaphore(in_flight_max))
         waiting: list[asyncio.Task[SendResult | SdkError]] = []
         for message in messages:
@@ -198,6 +201,7 @@ class Producer(Sender):
             ValueError: There is none; they are of several topics or queues; or one is to come later.
             SdkError: As of `send`.
         """
+        check_is("messages", messages, Sequence)
         keys = [self._keys.make() for _ in messages]
         joined = join_batch(messages, keys)
         sent = await self._send(Sending(joined, "", joined.body, is_batch=True))
@@ -231,6 +235,7 @@ class Producer(Sender):
             RequestTimeoutError: There is no reply in time.
             SdkError: As of `send`.
         """
+        check_seconds("timeout_s", timeout_s)
         said, reply = self._replies.expect(timeout_s)
         try:
             async with asyncio.timeout(timeout_s):
@@ -249,6 +254,7 @@ class Producer(Sender):
             ResponseError: The client that asked is gone, or does not take the reply.
             SdkError: The broker could not be asked.
         """
+        check_is("request", request, Message)
         said = {**(properties or {}), **properties_of_reply(request)}
         sending = self._sending(OutMessage(topic_of_reply(request), body, properties=said))
         sending.broker_name = request.broker_name

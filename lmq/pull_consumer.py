@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator
 from datetime import datetime
 
-from lmq.arguments import check_start
+from lmq.arguments import check_count, check_is, check_seconds, check_start
 from lmq.errors import SdkError
 from lmq.gate import Gate
 from lmq.member import Member
@@ -125,6 +125,8 @@ class PullConsumer(Member):
         Raises:
             SdkError: The broker refused, or could not be asked.
         """
+        _check_amount(max_count, wait_s)
+        check_is("offset", offset, int)
         found = await self._find(queue, queue_id)
         return await self._access.pull(found, offset, max_count, wait_s, make_subscription(found.topic, tags, sql))
 
@@ -159,6 +161,7 @@ class PullConsumer(Member):
             SdkError: A broker refused; or it could not be asked how to begin.
         """
         check_start("from_", from_, ("first", "last", "committed"), (int, datetime))
+        _check_amount(max_count, wait_s)
         topic = queue.topic if isinstance(queue, MessageQueue) else queue
         merge = _Merge(self._access, make_subscription(topic, tags, sql), max_count, wait_s, self._gate, commits=commit)
         is_whole = isinstance(queue, str) and queue_id is None
@@ -212,6 +215,11 @@ class PullConsumer(Member):
             return queue
         routes = await self._routes.find(queue)
         return MessageQueue(queue, routes[0].broker_name, queue_id)
+
+
+def _check_amount(max_count: int, wait_s: float) -> None:
+    check_count("max_count", max_count, 1)
+    check_seconds("wait_s", wait_s, may_be_none=True)
 
 
 class _Merge:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from lmq.allocation import Allocate, allocate_averagely
-from lmq.arguments import check_start
+from lmq.arguments import check_count, check_is, check_start, check_takes
 from lmq.assignment import Assignment
 from lmq.client import Client, find_own_address
 from lmq.consumer_questions import ConsumerQuestions
@@ -96,7 +96,7 @@ class PushConsumer(Member):
         pull_batch_size: int = 32,
         limits: FlowLimits | None = None,
         max_reconsume_times: int | None = None,
-        offsets_dir: Path = OFFSETS_DIR,
+        offsets_dir: str | Path = OFFSETS_DIR,
         stop_s: float = 10.0,
         timeout_s: float = 3.0,
         client_id: str | None = None,
@@ -104,6 +104,12 @@ class PushConsumer(Member):
         access_key: str = "",
         secret_key: str = "",
     ) -> None:
+        check_count("consume_batch_size", consume_batch_size, 1)
+        check_count("concurrency", concurrency, 1)
+        check_count("pull_batch_size", pull_batch_size, 1)
+        check_count("max_reconsume_times", max_reconsume_times or 0, 0)
+        check_takes("allocate", allocate, "client_id", "queues", "members")
+        check_is("limits", limits or FlowLimits(), FlowLimits)
         super().__init__(
             namesrv,
             group,
@@ -124,7 +130,7 @@ class PushConsumer(Member):
         self._supervision = Supervision(concurrency)
         self._consumption = self._consume_by(listener, consume_batch_size, max_reconsume_times, orderly=orderly)
         self._locks = QueueLocks(self._routes, group, self.client_id) if orderly and not broadcasting else None
-        own = offsets_dir.expanduser() / self.client_id / group / "offsets.json"
+        own = Path(offsets_dir).expanduser() / self.client_id / group / "offsets.json"
         self._offsets = FileOffsets(own) if broadcasting else BrokerOffsets(self._access)
         self._assignment = Assignment(self._routes, group, self.client_id, None if broadcasting else allocate)
         self._subscriptions: dict[str, Subscription] = {}

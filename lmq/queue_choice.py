@@ -86,4 +86,6 @@ def _select(selector: QueueSelector, routes: Sequence[Route], message: OutMessag
         for number in range(route.write_queues)
     )
     chosen = selector(queues, message)
+    if chosen not in queues:
+        raise ValueError(f"the selector returned {chosen!r}, which is none of the queues that it was given")
     return next(route for route in routes if route.broker_name == chosen.broker_name), chosen.queue_id

@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 from typing import NamedTuple
 
+from lmq.arguments import check_is
+
 LIGHT_PREFIX = "%LMQ%"
 NAME_BYTES_MAX = 127  # RocketMQ's limit for a topic
 
@@ -32,6 +34,7 @@ def mqtt_queue(topic_filter: str) -> str:
     Raises:
         ValueError: It is no topic filter.
     """
+    check_is("topic_filter", topic_filter, str)
     *above, last = topic_filter.split("/")
     if not topic_filter or "\0" in topic_filter:
         raise ValueError(f"topic filter {topic_filter!r} is empty, or has a character U+0000")
@@ -44,6 +47,8 @@ def mqtt_queue(topic_filter: str) -> str:
 
 def amqp_queue(queue: str, vhost: str = "/") -> str:
     """Return the light queue of an AMQP queue."""
+    check_is("queue", queue, str)
+    check_is("vhost", vhost, str)
     return _bounded("amqp", f"{_encode(vhost).replace('%', '|2f')}%{_encode(queue)}")
 
 

@@ -9,6 +9,7 @@ import time
 import zlib
 from dataclasses import dataclass
 
+from lmq.arguments import check_count, check_takes
 from lmq.client import Client
 from lmq.errors import (
     BusyError,
@@ -88,6 +89,11 @@ class Sender(Member):
             access_key=access_key,
             secret_key=secret_key,
         )
+        check_count("retries", retries, 0)
+        if compress_over is not None:
+            check_count("compress_over", compress_over, 0)
+        if selector is not None:
+            check_takes("selector", selector, "queues", "message")
         self._retries = retries
         self._compress_over = compress_over
         self._choice = QueueChoice(selector)

@@ -9,7 +9,7 @@ import ssl
 import time
 from typing import Literal
 
-from lmq.arguments import check_start
+from lmq.arguments import check_count, check_is, check_seconds, check_start
 from lmq.errors import NotFoundError, response_error
 from lmq.member import Member
 from lmq.message import Message
@@ -107,6 +107,9 @@ class SimpleConsumer(Member):
             NotFoundError: None of the topics exists by then, or nothing is subscribed to.
             SdkError: A broker refused, or could not be asked.
         """
+        check_count("max_count", max_count, 1)
+        check_seconds("invisible_s", invisible_s)
+        check_seconds("wait_s", wait_s, may_be_none=True)
         until_s = time.monotonic() + wait_s
         while True:
             try:
@@ -137,6 +140,7 @@ class SimpleConsumer(Member):
 
     async def change_invisible(self, message: Message, invisible_s: float) -> Message:
         """Have a message for so long from now on; return it with the receipt that is good from now on."""
+        check_seconds("invisible_s", invisible_s)
         invisible = {"invisibleTime": str(round(invisible_s * 1000))}
         response = await self._settle(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, message, invisible)
         old = parse_receipt(message.receipt)
@@ -207,6 +211,7 @@ class SimpleConsumer(Member):
 
     async def _settle(self, code: int, message: Message, ext: dict[str, str]) -> Command:
         """Say what becomes of a message."""
+        check_is("message", message, Message)
         receipt = parse_receipt(message.receipt)
         where = MessageQueue(message.queue, receipt.broker_name, receipt.queue_id)
         named = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from lmq.arguments import check_text
+from lmq.arguments import check_is, check_topic
 from lmq.message import Message
 
 ALL = "*"
@@ -50,10 +50,11 @@ def make_subscription(topic: str, tags: str = ALL, sql: str = "") -> Subscriptio
 
     Raises:
         TypeError: They are no text.
-        ValueError: Both tags and SQL are given.
+        ValueError: Both tags and SQL are given, or there can be no such topic.
     """
-    for name, value in (("topic", topic), ("tags", tags), ("sql", sql)):
-        check_text(name, value)
+    check_topic(topic)
+    for name, value in (("tags", tags), ("sql", sql)):
+        check_is(name, value, str)
     if not sql:
         wanted = {tag.strip() for tag in tags.split("||")} - {""}
         return Subscription(topic, tags.strip() or ALL, TAG, frozenset() if ALL in wanted else frozenset(wanted))

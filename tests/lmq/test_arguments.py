@@ -1,12 +1,24 @@
 from __future__ import annotations
 
 import functools
+import math
 from datetime import UTC, datetime
+from types import NoneType
 from unittest.mock import AsyncMock
 
 import pytest
 
-from lmq.arguments import check_async, check_awaitable, check_group, check_start, check_takes, check_text
+from lmq.arguments import (
+    check_async,
+    check_awaitable,
+    check_count,
+    check_group,
+    check_is,
+    check_seconds,
+    check_start,
+    check_takes,
+    check_topic,
+)
 
 
 async def heard(messages, context):
@@ -109,7 +121,52 @@ def test_an_unknown_start_is_told_with_what_is_known():
         check_start("from_", 7, ("first",), (datetime,))
 
 
-def test_text_is_text():
-    check_text("tags", "")
-    with pytest.raises(TypeError, match=r"^tags=None is of type NoneType; it is to be a str$"):
-        check_text("tags", None)
+@pytest.mark.parametrize(
+    ("value", "kinds", "wanted"),
+    [(None, (str,), "str"), (5, (bytes, bytearray), "bytes or bytearray"), ("x", (int, NoneType), "int or None")],
+)
+def test_an_argument_of_another_type_is_told_with_those_that_there_are(value, kinds, wanted):
+    check_is("tags", kinds[0](), *kinds)
+    with pytest.raises(
+        TypeError, match=rf"^tags={value!r} is of type {type(value).__name__}; it is to be of type {wanted}$"
+    ):
+        check_is("tags", value, *kinds)
+
+
+def test_a_truth_is_no_number():
+    for check in (
+        lambda: check_is("n", True, int),
+        lambda: check_count("n", True, 0),
+        lambda: check_seconds("n", False),
+    ):
+        with pytest.raises(TypeError, match=r"^n=(True|False) is of type bool"):
+            check()
+
+
+@pytest.mark.parametrize(
+    ("value", "most", "bounds"), [(0, None, "1 or more"), (-(10**30), None, "1 or more"), (6, 5, "1 to 5")]
+)
+def test_a_number_out_of_its_bounds_is_told_with_them(value, most, bounds):
+    check_count("concurrency", 5, 1, most)
+    with pytest.raises(ValueError, match=rf"^concurrency={value}; it is to be {bounds}$"):
+        check_count("concurrency", value, 1, most)
+
+
+@pytest.mark.parametrize("value", [0, -1, math.nan, math.inf])
+def test_what_is_no_time_is_refused(value):
+    check_seconds("wait_s", 0, may_be_none=True)
+    check_seconds("wait_s", 0.001)
+    with pytest.raises(ValueError, match=r"^wait_s=\S+; it is to be a number of seconds over 0$"):
+        check_seconds("wait_s", value)
+
+
+@pytest.mark.parametrize("topic", ["", "a b", "site/1/temp", "a.b", "a\n"])
+def test_a_name_that_no_topic_has_is_refused(topic):
+    check_topic("%RETRY%a_b-C|9")
+    with pytest.raises(ValueError, match=r"a name is made of letters"):
+        check_topic(topic)
+
+
+def test_what_is_no_function_cannot_be_called():
+    with pytest.raises(TypeError, match=r"^selector=5 cannot be called$"):
+        check_takes("selector", 5, "queues", "message")

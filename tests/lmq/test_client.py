@@ -216,7 +216,9 @@ def test_a_server_is_host_and_port(text, address):
     assert parse_server(text) == address
 
 
-@pytest.mark.parametrize("text", ["", "9876", "host:", "host:x", "host:-1", "host:65536", "host:\u0661"])
+@pytest.mark.parametrize(
+    "text", ["", "9876", "host:", "host:x", "host:-1", "host:65536", "host:\u0661", "http://host:1"]
+)
 def test_what_is_no_address_is_refused(text):
     with pytest.raises(ValueError, match="HOST:PORT"):
         Client(text)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 
 import pytest
 
@@ -79,3 +80,22 @@ async def test_members_are_told_apart(scripted, kind, role):
 async def test_a_group_that_brokers_would_not_take_is_refused(kind, group):
     with pytest.raises(ValueError, match=r"^group .*: the name has 1 to 255 characters, which are letters, digits"):
         kind("127.0.0.1:9876", group)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"namesrv": None}, "namesrv=None is of type NoneType; it is to be of type str"),
+        ({"namesrv": ["a:1"]}, "namesrv=['a:1'] is of type list; it is to be of type str"),
+        ({"namesrv": "http://a:1"}, "'http://a:1' is not HOST:PORT"),
+        ({"timeout_s": 0}, "timeout_s=0; it is to be a number of seconds over 0"),
+        ({"timeout_s": "3"}, "timeout_s='3' is of type str; it is to be of type int or float"),
+        ({"client_id": 5}, "client_id=5 is of type int; it is to be of type str or None"),
+        ({"tls": True}, "tls=True is of type bool; it is to be of type SSLContext or None"),
+        ({"access_key": "u", "secret_key": None}, "secret_key=None is of type NoneType; it is to be of type str"),
+    ],
+)
+@pytest.mark.parametrize("kind", [Producer, PullConsumer, SimpleConsumer])
+async def test_what_a_member_is_made_of_is_looked_at_at_once(kind, changes, said):
+    with pytest.raises((TypeError, ValueError), match=rf"^{re.escape(said)}$"):
+        kind(**{"namesrv": "127.0.0.1:1", "group": "g"} | changes)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import re
 from datetime import UTC, datetime, timedelta
 
@@ -76,12 +77,17 @@ def test_keys_are_32_digits_and_distinct():
     ("changes", "said"),
     [
         ({"properties": {"a": 1}}, "properties={'a': 1}: names and values are to be str"),
-        ({"properties": 5}, "properties=5 is of type int; it is to be a dict"),
-        ({"tags": 5}, "tags=5 is of type int; it is to be a str"),
+        ({"properties": 5}, "properties=5 is of type int; it is to be of type Mapping"),
+        ({"tags": 5}, "tags=5 is of type int; it is to be of type str"),
         ({"keys": 5}, "keys=5 is of type int; it is to be a str, or several"),
-        ({"keys": [5]}, "one of keys=5 is of type int; it is to be a str"),
-        ({"body": None}, "body=None is of type NoneType; it is to be bytes"),
-        ({"topic": None}, "topic=None is of type NoneType; it is to be a str"),
+        ({"keys": [5]}, "one of keys=5 is of type int; it is to be of type str"),
+        ({"body": None}, "body=None is of type NoneType; it is to be of type bytes or bytearray or memoryview"),
+        ({"topic": None}, "topic=None is of type NoneType; it is to be of type str"),
+        ({"flag": "1"}, "flag='1' is of type str; it is to be of type int"),
+        ({"queue_id": "0"}, "queue_id='0' is of type str; it is to be of type int"),
+        ({"delay": "5"}, "delay='5' is of type str; it is to be of type timedelta or int or float"),
+        ({"delay_level": 1.5}, "delay_level=1.5 is of type float; it is to be of type int"),
+        ({"deliver_at": 1_790_000_000}, "deliver_at=1790000000 is of type int; it is to be of type datetime"),
     ],
 )
 def test_an_argument_of_another_type_is_named(changes, said):
@@ -92,3 +98,18 @@ def test_an_argument_of_another_type_is_named(changes, said):
 @pytest.mark.parametrize("body", [b"x", bytearray(b"x"), memoryview(b"x")])
 def test_a_body_is_any_bytes(body):
     assert encode_properties(OutMessage("T", body), "KEY")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"flag": 1 << 31}, "flag=2147483648; it is to be -2147483648 to 2147483647"),
+        ({"queue_id": -1}, "queue_id=-1; it is to be 0 or more"),
+        ({"delay_level": -1}, "delay_level=-1; it is to be 0 or more"),
+        ({"delay": math.nan}, "delay=nan is no time"),
+        ({"delay": math.inf}, "delay=inf is no time"),
+    ],
+)
+def test_a_number_that_cannot_be_is_named(changes, said):
+    with pytest.raises(ValueError, match=rf"^{re.escape(said)}$"):
+        encode_properties(OutMessage("T", b"x", **changes), "KEY")

@@ -102,3 +102,10 @@ def test_a_lock_is_relied_on_for_a_while(monkeypatch):
     queue.note_lock(is_held=True)
     queue.note_lock(is_held=False)
     assert not queue.is_locked
+
+
+@pytest.mark.parametrize("changes", [{"messages": 0}, {"body_bytes": 0}, {"span": 0}])
+def test_limits_that_let_nothing_through_are_refused(changes):
+    assert FlowLimits(span=None).span is None
+    with pytest.raises(ValueError, match=r"=0; it is to be 1 or more$"):
+        FlowLimits(**changes)

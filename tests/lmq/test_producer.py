@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import math
+import re
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -449,3 +450,42 @@ async def test_what_goes_to_other_doors_is_inflated_there(namesrv):
         assert [message.body for message in (await consumer.pull("%LMQ%x", 0)).messages] == [text]
         (published,) = (await consumer.pull("LMQ_PARENT", 0)).messages
         assert (published.body, published.mqtt_topic) == (text, "a/b")
+
+
+@pytest.mark.parametrize(
+    ("use", "said"),
+    [
+        (
+            lambda one: one.send_many([("T", b"x")]),
+            "message=('T', b'x') is of type tuple; it is to be of type OutMessage",
+        ),
+        (lambda one: one.send_many([], in_flight_max=0), "in_flight_max=0; it is to be 1 or more"),
+        (lambda one: one.send_batch(OutMessage("T", b"x")), "messages=OutMessage("),
+        (lambda one: one.send_one_way("T"), "message='T' is of type str; it is to be of type OutMessage"),
+        (lambda one: one.recall("T", None), "handle=None is of type NoneType; it is to be of type str"),
+        (lambda one: one.request("T", b"x", timeout_s=0), "timeout_s=0; it is to be a number of seconds over 0"),
+        (lambda one: one.reply(OutMessage("T", b"x"), b"y"), "request=OutMessage("),
+    ],
+)
+async def test_a_use_that_makes_no_sense_is_told_before_anything_is_sent(server, use, said):
+    async with Producer(server.address) as producer:
+        with pytest.raises((TypeError, ValueError), match=rf"^{re.escape(said)}"):
+            await use(producer)
+    assert not server.requests
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"retries": -1}, "retries=-1; it is to be 0 or more"),
+        ({"compress_over": "4"}, "compress_over='4' is of type str; it is to be of type int"),
+        ({"selector": 5}, "selector=5 cannot be called"),
+        (
+            {"selector": len},
+            "selector=<built-in function len> cannot be called with what it is given: (queues, message)",
+        ),
+    ],
+)
+async def test_what_a_producer_is_made_of_is_looked_at_at_once(changes, said):
+    with pytest.raises((TypeError, ValueError), match=rf"^{re.escape(said)}$"):
+        Producer("127.0.0.1:1", **changes)

@@ -336,3 +336,18 @@ async def test_a_reader_tells_operators_of_itself(gateway, consumer, producer):
     assert b'"PROP_CONSUME_TYPE":"CONSUME_ACTIVELY"' in bytes(said.body)
     assert (await broker.request(Command(309, ext=ext | {"msgId": "0" * 32}))).code == 3  # it has no listener
     await broker.close()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"offset": "0"}, "offset='0' is of type str; it is to be of type int"),
+        ({"max_count": 0}, "max_count=0; it is to be 1 or more"),
+        ({"wait_s": "1"}, "wait_s='1' is of type str; it is to be of type int or float"),
+    ],
+)
+async def test_a_pull_that_makes_no_sense_is_told_before_anything_is_asked(changes, said):
+    async with PullConsumer("127.0.0.1:1") as consumer:
+        with pytest.raises((TypeError, ValueError), match=rf"^{said}"):
+            await consumer.pull(**{"queue": "T", "offset": 0} | changes)

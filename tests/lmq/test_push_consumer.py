@@ -611,3 +611,29 @@ async def test_a_pull_that_fails_is_told_of_and_so_is_that_it_works_again(monkey
     fails, works = [record.getMessage() for record in caplog.records if record.name == "lmq.trouble"]
     assert re.match(r"pulling fails at=.*the broker went away", fails)
     assert works.startswith("pulling works again")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"concurrency": 0}, "concurrency=0; it is to be 1 or more"),
+        ({"consume_batch_size": 0}, "consume_batch_size=0; it is to be 1 or more"),
+        ({"pull_batch_size": -1}, "pull_batch_size=-1; it is to be 1 or more"),
+        ({"max_reconsume_times": -1}, "max_reconsume_times=-1; it is to be 0 or more"),
+        ({"limits": 5}, "limits=5 is of type int; it is to be of type FlowLimits"),
+        ({"allocate": None}, "allocate=None cannot be called"),
+        ({"allocate": len}, "allocate=<built-in function len> cannot be called with what it is given"),
+    ],
+)
+async def test_what_would_never_consume_is_refused_at_once(changes, said):
+    with pytest.raises((TypeError, ValueError), match=rf"^{re.escape(said)}"):
+        PushConsumer("127.0.0.1:9876", "g", Heard(), **changes)
+
+
+async def test_a_topic_that_there_cannot_be_is_not_subscribed_to():
+    with pytest.raises(ValueError, match=r"^topic 'site/1/temp': .* mqtt_queue makes one of a filter$"):
+        PushConsumer("127.0.0.1:9876", "g", Heard()).subscribe("site/1/temp")
+
+
+async def test_a_folder_of_offsets_may_be_a_text(tmp_path):
+    PushConsumer("127.0.0.1:9876", "g", Heard(), broadcasting=True, offsets_dir=str(tmp_path))

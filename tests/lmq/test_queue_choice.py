@@ -96,3 +96,9 @@ def test_a_broker_that_takes_no_writes_is_sent_nothing():
     assert {QueueChoice().choose([closed, B], OutMessage("T", b"x", queue_id=0))[0] for _ in range(3)} == {B}
     with pytest.raises(NoPermissionError, match="T"):
         QueueChoice().choose([closed], PLAIN)
+
+
+@pytest.mark.parametrize("chosen", [None, 0, MessageQueue("T", "elsewhere", 0), MessageQueue("T", "a", 2)])
+def test_a_selector_that_chooses_none_of_the_queues_is_told_so(chosen):
+    with pytest.raises(ValueError, match=r"which is none of the queues that it was given$"):
+        QueueChoice(lambda queues, message: chosen).choose([B, A], PLAIN)

@@ -207,3 +207,21 @@ async def test_refusals_and_losses_are_errors(server):
 async def test_a_start_that_is_no_known_word_is_refused():
     with pytest.raises(ValueError, match=r"^consume_from='earliest' is not known; it is one of 'first', 'last'$"):
         SimpleConsumer("127.0.0.1:9876", "g", consume_from="earliest")
+
+
+@pytest.mark.parametrize(
+    ("use", "said"),
+    [
+        (lambda one: one.receive(0), "max_count=0; it is to be 1 or more"),
+        (lambda one: one.receive(1, invisible_s=0), "invisible_s=0; it is to be a number of seconds over 0"),
+        (lambda one: one.receive(1, wait_s=-1), "wait_s=-1; it is to be a number of seconds from 0 on"),
+        (lambda one: one.ack("receipt"), "message='receipt' is of type str; it is to be of type Message"),
+        (lambda one: one.change_invisible(None, 5), "message=None is of type NoneType; it is to be of type Message"),
+    ],
+)
+async def test_a_use_that_makes_no_sense_is_told_before_anything_is_asked(server, use, said):
+    async with SimpleConsumer(server.address, "g") as consumer:
+        consumer.subscribe("T")
+        with pytest.raises((TypeError, ValueError), match=rf"^{said}$"):
+            await use(consumer)
+    assert not server.requests

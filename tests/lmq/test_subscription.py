@@ -52,5 +52,5 @@ def test_tags_and_sql_exclude_each_other():
 @pytest.mark.parametrize("changes", [{"tags": ["a"]}, {"sql": 5}, {"tags": None}])
 def test_what_is_wanted_is_text(changes):
     (name,) = changes
-    with pytest.raises(TypeError, match=rf"^{name}=.*it is to be a str$"):
+    with pytest.raises(TypeError, match=rf"^{name}=.*it is to be of type str$"):
         make_subscription("T", **changes)
