@@ -181,6 +181,9 @@ def main() -> None:
         page_cache.fill()
         bench = Bench(versions, arguments.secs, arguments.rounds, payload_bytes, ending, page_cache)
         for scenario in scenarios:
+            if missing := scenario.why_not():
+                bench.console.print(f"skipped: {scenario.name}: {missing}", highlight=False)
+                continue
             rows = bench.run(scenario)
             report.parts.append((scenario, rows))
             bench.console.print(reporting.table(scenario, rows))

@@ -77,6 +77,7 @@ class Scenario:
     secs_share: float = 1  # of the seconds that were asked for, in each
     small: Load | None = None  # the same with fewer, where its test would take long
     without: frozenset[str] = frozenset()  # peers that cannot do it
+    why_not: Callable[[], str] = str  # says what is missing on this machine; nothing where nothing is
     instead: Mapping[str, Load] = field(default_factory=dict)  # the same at a door of its own, by a peer without ours
 
     def load_of(self, peer: str) -> Load:
@@ -216,9 +217,9 @@ def rocketmq(run: Callable[..., Awaitable[Result]], **parameters: Any) -> Load:
     )
 
 
-def rocketmq_push(stored: int) -> Load:
-    """Return the load of push consumers."""
-    return lambda server, secs, payload: rocketmq_push_load.run_push(
+def rocketmq_push(run: Callable[..., Awaitable[Result]], stored: int) -> Load:
+    """Return one of the loads of push consumers."""
+    return lambda server, secs, payload: run(
         HOST, server.ports["rocketmq"], namesrv_port=server.ports["namesrv"], secs=secs, payload_bytes=payload,
         probe=server.cpu_s, stored=stored,
     )  # fmt: skip
@@ -380,8 +381,14 @@ SCENARIOS = (
     ),
     Scenario(
         "rocketmq-push", "RocketMQ, push consumers of the SDK, 1 KB, 32 at a time, 4 groups", ROCKETMQ | {"namesrv"},
-        rocketmq_push(50_000), floors=(Floor(SERVER_CPU, 1),), payload_bytes=1_024, is_fresh=True,
-        small=rocketmq_push(50_000),
+        rocketmq_push(rocketmq_push_load.run_push, 50_000), floors=(Floor(SERVER_CPU, 1),), payload_bytes=1_024,
+        is_fresh=True,
+    ),
+    Scenario(
+        "rocketmq-push-java", "RocketMQ, push consumers of the Java client, 1 KB, 32 at a time, 4 groups",
+        ROCKETMQ | {"namesrv"}, rocketmq_push(rocketmq_push_load.run_push_java, 400_000),
+        floors=(Floor(SERVER_CPU, 1),), payload_bytes=1_024, is_fresh=True,
+        small=rocketmq_push(rocketmq_push_load.run_push_java, 150_000), why_not=rocketmq_push_load.why_no_java,
     ),
     Scenario(
         "rocketmq-pop", "RocketMQ, POP 1 KB, 32 at a time, and acknowledge each, 8 connections", ROCKETMQ,
