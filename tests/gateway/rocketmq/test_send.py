@@ -36,6 +36,16 @@ def test_a_send_is_stored_and_answered_with_its_place(peer, header_type, code):
     assert record.physical_offset == int(answer.ext["msgId"][16:], 16)
 
 
+@pytest.mark.parametrize("topic", ["RMQ_SYS_TRACE_TOPIC", "rmq_trace_of_my_own"])
+def test_traces_of_messages_are_stored_as_any_message(peer, topic):
+    trace = "Pub\x011790000000000\x01DefaultRegion\x01p\x01T\x01KEY\x02"
+    answer = peer.send(trace.encode(), topic=topic, properties="KEYS\x01KEY\x02")
+    assert answer.code == 0
+    assert bodies_of(peer.pull(topic)) == [trace.encode()]
+    found = peer.ask(12, topic=topic, key="KEY", maxNum=8, beginTimestamp=0, endTimestamp=1 << 60)
+    assert (found.code, bodies_of(found)) == (0, [trace.encode()])
+
+
 def test_an_answer_waits_until_the_message_is_durable(site, peer):
     peer.give(send_frame(b"x"))
     assert peer.take() == []
