@@ -18,7 +18,7 @@ from core.lmq.lifetimes import Lifetimes
 from core.lmq.retained import RetainedMessages
 from core.lmq.retaining import Retaining
 from core.lmq.router import Router
-from core.message import PublishBatch, Route, StoredBatch
+from core.message import KeySearch, PublishBatch, Route, StoredBatch
 from core.metrics import Metrics
 from core.pop.pop_service import PopService
 from core.properties import TOPIC, encode_properties
@@ -214,17 +214,9 @@ class Broker(ReaderTurns):
         """Read chosen messages of one queue; see `Engine.read_offsets`."""
         return self.engine.read_offsets(queue_ref, offsets, count, into)
 
-    def find_keyed(  # noqa: PLR0917 - as `Engine`
-        self,
-        queue_ref: int,
-        first: int,
-        end: int,
-        key: bytes,
-        is_back: bool,  # noqa: FBT001
-        out: array[int],
-    ) -> tuple[int, int]:
-        """Find which messages of a queue may have a key; see `Engine.find_keyed`."""
-        return self.engine.find_keyed(queue_ref, first, end, key, is_back, out)
+    def find_keyed(self, search: KeySearch) -> bool:
+        """Answer which messages of a queue may have a key; see `Engine.find_keyed`."""
+        return self.engine.find_keyed(search)
 
     def find_record(self, place: int, then: FoundRecord) -> None:
         """Tell `then` the record at a place, None where none is served; at once or later."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from core.errors import LmqError
-from core.message import PublishBatch, Route, StoredBatch
+from core.message import KeySearch, PublishBatch, Route, StoredBatch
 from core.record_journal import RecordJournal
 from core.room import Room
 from core.row_format import FIRST, RowFormat
@@ -213,29 +213,11 @@ class Engine:
         """
         raise NotImplementedError
 
-    def find_keyed(  # noqa: PLR0917 - as the engines have it
-        self,
-        queue_ref: int,
-        first: int,
-        end: int,
-        key: bytes,
-        is_back: bool,  # noqa: FBT001
-        out: array[int],
-    ) -> tuple[int, int]:
-        """Find which messages of a queue may have `key`, not empty, as a word of KEYS or as UNIQ_KEY, without a read.
-
-        Args:
-            queue_ref: The queue.
-            first: Offset to begin at.
-            end: Offset to end at, after `first`.
-            key: The key.
-            is_back: Whether to begin at the end.
-            out: Is given the offsets of those that may have it, ascending; has room for `KEYED_MAX`.
+    def find_keyed(self, search: KeySearch) -> bool:
+        """Answer which messages of a queue may have a key, without a read.
 
         Returns:
-            How far was looked, and how many offsets there are: with `is_back` all messages in [bound, end) that are
-            not among them do not have the key, else those in [first, bound). `UNTOLD` where those at that side of the
-            stretch have to be read.
+            Whether it is known; False where the messages at that side of the stretch have to be read.
         """
         raise NotImplementedError
 

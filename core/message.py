@@ -10,8 +10,7 @@ from array import array
 
 from core import untracked
 
-UNTOLD = -1  # of a search for keys: these messages have to be read
-KEYED_MAX = 1_024  # what such a search finds at once
+KEYED_MAX = 1_024  # what a search for a key finds at once
 AWAY = -2  # of a read: the messages are on their way, and the readers of their queue are woken when they are here
 FLAG_MARK = 0x4C4D0000  # "LM" in the upper half of a record's flag: the lower half holds the bits below
 FLAG_MARK_MASK = 0x7FFF0000
@@ -220,3 +219,43 @@ class StoredBatch:
         """Forget all messages and let go of the buffer."""
         self.count = 0
         self.buf = _NOTHING
+
+
+class KeySearch:
+    """Which messages of a queue may have a key, as a word of KEYS or as UNIQ_KEY: a question, and its answer.
+
+    It is made once and asked again and again: `Engine.find_keyed` answers. Then `offsets` has, ascending, the first
+    `count` of those that may have the key, and no other message between `bound` and where the search began has it.
+    """
+
+    def __init__(self) -> None:
+        self.queue_ref = -1
+        self.first = 0
+        self.end = 0
+        self.key = b""
+        self.is_back = False
+        self.bound = 0
+        self.count = 0
+        self.offsets = _longs(KEYED_MAX)
+
+    def ask(self, queue_ref: int, first: int, end: int, key: bytes, *, is_back: bool) -> None:
+        """Ask about the messages [first, end).
+
+        Args:
+            queue_ref: The queue.
+            first: Offset to begin at.
+            end: Offset to end at, after `first`.
+            key: The key, not empty.
+            is_back: Whether to begin at the end.
+        """
+        self.queue_ref = queue_ref
+        self.first = first
+        self.end = end
+        self.key = key
+        self.is_back = is_back
+        self.count = 0
+
+    def found(self, offset: int) -> None:
+        """Note an offset whose message may have the key."""
+        self.offsets[self.count] = offset
+        self.count += 1

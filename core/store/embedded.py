@@ -8,7 +8,7 @@ from pathlib import Path
 
 from core.engine import Engine, EngineFigures, Found, FoundDispatch, FoundRecord, Holder, Outcome
 from core.errors import LmqError, StoreClosedError
-from core.message import PublishBatch, Route, StoredBatch
+from core.message import KeySearch, PublishBatch, Route, StoredBatch
 from core.room import Room
 from core.row_format import FIRST, RowFormat
 from core.settings import StoreSettings
@@ -139,17 +139,9 @@ class EmbeddedEngine(Engine):
         """Read chosen messages of one queue, up to a segment's border."""
         return self.store.read_offsets(queue_ref, offsets, count, into)
 
-    def find_keyed(  # noqa: PLR0917 - as `Engine`
-        self,
-        queue_ref: int,
-        first: int,
-        end: int,
-        key: bytes,
-        is_back: bool,  # noqa: FBT001
-        out: array[int],
-    ) -> tuple[int, int]:
+    def find_keyed(self, search: KeySearch) -> bool:
         """Look into the key file of the segment at that side of the stretch, where there is one."""
-        return self.store.keys.find(queue_ref, first, end, key, is_back, out)
+        return self.store.keys.find(search)
 
     def find_record(self, place: int, then: FoundRecord) -> None:
         """Tell, at once, the record at a physical offset, checked."""

@@ -2,6 +2,7 @@ import cython
 
 from core cimport octets
 from core.message cimport StoredBatch
+from core.store.checked_file cimport CheckedFile
 from core.store.record cimport find_property
 
 cdef Py_ssize_t _BLOCK_BYTES
@@ -52,17 +53,12 @@ cpdef int sort_in(
 
 
 @cython.final
-cdef class KeyIndex:
-    cdef readonly object path
-    cdef readonly long long base
+cdef class KeyIndex(CheckedFile):
     cdef readonly bint is_whole
     cdef readonly long long seen_from
     cdef readonly long long seen_until
-    cdef object map
     cdef int shift
     cdef long long[::1] first_blocks
-    cdef const unsigned int[::1] block_crcs
-    cdef unsigned char[::1] is_checked
     cdef const unsigned char[::1] ends_bytes
     cdef const unsigned char[::1] hashes_bytes
     cdef const unsigned char[::1] positions_bytes
@@ -70,7 +66,7 @@ cdef class KeyIndex:
     cdef const unsigned int[::1] hashes
     cdef const int[::1] positions
 
-    @cython.locals(block=Py_ssize_t, number=Py_ssize_t, at=Py_ssize_t, crc="unsigned int")
+    @cython.locals(block=Py_ssize_t)
     cdef int check_range(
         self, Py_ssize_t part, const unsigned char[::1] view, Py_ssize_t start, Py_ssize_t end
     ) except -1

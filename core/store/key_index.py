@@ -9,33 +9,27 @@ Source: docs/storage-format.md, "Keys".
 
 from __future__ import annotations
 
-import struct
 import zlib
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
 
 from core import octets
-from core.errors import CorruptRecordError
 from core.message import KEYED_MAX, StoredBatch
 from core.properties import KEYS, UNIQ_KEY
+from core.store.checked_file import BLOCK_BYTES, EMPTY, CheckedFile, FileFormat
 from core.store.disk import new_file, write_all
-from core.store.mapped_file import map_read_only
 from core.store.record import Buffer, find_property
 
-_MAGIC = b"LMQ-KEYS"
-_VERSION = 1
-# magic, version, bits of the bucket number, segment base, entry count, CRC of the block CRCs, whether it is whole, CRC
-_HEADER = struct.Struct("<8sIIQQIII")
+# bits of the bucket number, segment base, entry count, CRC of the block CRCs, whether it is whole
+_FORMAT = FileFormat("key file", b"LMQ-KEYS", 1, "IQQII")
 _HEADER_BYTES = 44
-_CRC_AT = 40
-_CRC = struct.Struct("<I")
-_BLOCK_BYTES = 4_096
+_BLOCK_BYTES = BLOCK_BYTES
 _BUCKET_SHIFT = 2  # four entries a bucket
 _SLICE_ENTRIES = 16_384  # about 0.2 ms
 _SLICE_BLOCKS = 256
 _HASH_BITS = 31
-_EMPTY = memoryview(bytes(8))
+_EMPTY = EMPTY
 _KEYS = KEYS
 _UNIQ_KEY = UNIQ_KEY
 _SPACE = 0x20
@@ -171,8 +165,7 @@ def write_unknown_keys(path: Path, base: int) -> Iterator[None]:
 
 
 def _header(base: int, bits: int, count: int, crcs: array[int], *, is_whole: bool) -> bytes:
-    fields = _HEADER.pack(_MAGIC, _VERSION, bits, base, count, zlib.crc32(crcs), is_whole, 0)
-    return fields[:_CRC_AT] + _CRC.pack(zlib.crc32(fields[:_CRC_AT]))
+    return _FORMAT.pack(bits, base, count, zlib.crc32(crcs), is_whole)
 
 
 def _write(path: Path, front: bytes, parts: list[memoryview]) -> Iterator[None]:
@@ -190,19 +183,14 @@ def _up(size: int) -> int:
     return -(-size // _BLOCK_BYTES) * _BLOCK_BYTES
 
 
-class KeyIndex:
+class KeyIndex(CheckedFile):
     """One such file, open. `find` leaves in `seen_from` and `seen_until` what it has looked through."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.base = 0
+        super().__init__(path, _FORMAT)
         self.seen_from = 0
         self.seen_until = 0
-        with path.open("rb") as file:
-            size = file.seek(0, 2)
-            self.check(size >= _HEADER_BYTES, "too short")
-            self.map = map_read_only(file.fileno(), size)
-        self.read_header(size)
+        self.read_header()
 
     @classmethod
     def open(cls, path: Path) -> KeyIndex:
@@ -213,19 +201,11 @@ class KeyIndex:
         """
         return cls(path)
 
-    def check(self, holds: bool, reason: str) -> None:  # noqa: FBT001  # reads like an assertion
-        """Raise CorruptRecordError where the file is not as it was written."""
-        if not holds:
-            raise CorruptRecordError(self.base, f"key file {self.path.name}: {reason}")
-
-    def read_header(self, size: int) -> None:
+    def read_header(self) -> None:
         """Take the header's fields and views of the parts."""
         whole = self.map
-        header = _HEADER.unpack_from(whole)
-        self.check(header[:2] == (_MAGIC, _VERSION), "not one of this version")
-        self.check(zlib.crc32(whole[:_CRC_AT]) == header[7], "damaged header")
-        bits, self.base, count = header[2:5]
-        self.is_whole = bool(header[6])
+        bits, self.segment_base, count, crc, is_whole = _FORMAT.unpack(self)
+        self.is_whole = bool(is_whole)
         self.shift = _HASH_BITS - bits
         sizes = [4 << bits, 4 * count, 4 * count] if self.is_whole else []
         firsts = array("q", [0])
@@ -234,9 +214,9 @@ class KeyIndex:
         blocks = firsts[len(firsts) - 1]
         self.first_blocks = firsts
         start = _up(_HEADER_BYTES + 4 * blocks)
-        self.check(size == start + sum(sizes), "wrong size")
+        self.check(self.size == start + sum(sizes), "wrong size")
         crcs = whole[_HEADER_BYTES : _HEADER_BYTES + 4 * blocks]
-        self.check(zlib.crc32(crcs) == header[5], "damaged checksums")
+        self.check(zlib.crc32(crcs) == crc, "damaged checksums")
         self.block_crcs = (crcs if blocks else _EMPTY[:4]).cast("I")
         self.is_checked = bytearray(blocks + 1)
         views = []
@@ -250,12 +230,7 @@ class KeyIndex:
     def check_range(self, part: int, view: memoryview, start: int, end: int) -> None:
         """Check the blocks of a part that hold its numbers [start, end), those that were not checked before."""
         for block in range(4 * start // _BLOCK_BYTES, (4 * end - 1) // _BLOCK_BYTES + 1):
-            number = self.first_blocks[part] + block
-            if not self.is_checked[number]:
-                at = block * _BLOCK_BYTES
-                crc = octets.crc32(view, at, min(at + _BLOCK_BYTES, len(view)))
-                self.check(crc == self.block_crcs[number], "damaged block")
-                self.is_checked[number] = 1
+            self.check_block(self.first_blocks[part] + block, view, block * _BLOCK_BYTES)
 
     def find(self, key_hash: int, start: int, end: int, is_back: bool, out: array[int]) -> int:  # noqa: FBT001
         """Write the positions in [start, end) of records that may have a word, given by its `hash_key`, in their order.
@@ -329,6 +304,7 @@ class KeyIndex:
 
     def close(self) -> None:
         """Let go of the file; it is not searched any more."""
-        self.ends_bytes = self.hashes_bytes = self.positions_bytes = self.map = _EMPTY
-        self.ends = self.hashes = self.block_crcs = _EMPTY.cast("I")
+        super().close()
+        self.ends_bytes = self.hashes_bytes = self.positions_bytes = _EMPTY
+        self.ends = self.hashes = _EMPTY.cast("I")
         self.positions = _EMPTY.cast("i")

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from core.errors import CorruptRecordError, DataFolderUnusableError, DiskFullError
-from core.message import KEYED_MAX, UNTOLD, StoredBatch
+from core.message import KEYED_MAX, KeySearch, StoredBatch
 from core.store.key_index import (
     BYTES_AN_ENTRY_MIN,
     KeyColumns,
@@ -72,30 +72,21 @@ class KeyIndexes:
 
     # Find
 
-    def find(  # noqa: PLR0917 - as `Engine.find_keyed`
-        self,
-        queue_ref: int,
-        first: int,
-        end: int,
-        key: bytes,
-        is_back: bool,  # noqa: FBT001
-        out: array[int],
-    ) -> tuple[int, int]:
-        """Put the offsets in [first, end) of messages that may have a key into `out`; see `Engine.find_keyed`."""
-        part = self._find_part(queue_ref, end - 1 if is_back else first)
-        found = part.find(queue_ref) if part is not None else None
+    def find(self, search: KeySearch) -> bool:
+        """Answer a search, where the part of the queue at its side is told; see `Engine.find_keyed`."""
+        part = self._find_part(search.queue_ref, search.end - 1 if search.is_back else search.first)
+        found = part.find(search.queue_ref) if part is not None else None
         keys = self._get(part.base) if part is not None else None
         if part is None or found is None or keys is None or not keys.is_whole:
-            return UNTOLD, 0
-        first, end = max(first, found[0]), min(end, found[0] + found[1])
+            return False
         source = part.source
         assert isinstance(source, SealedIndex)
         try:
-            return self._look(source, keys, (queue_ref, first, end), key, is_back=is_back, out=out)
+            return self._look(source, keys, search, (max(search.first, found[0]), min(search.end, sum(found))))
         except CorruptRecordError as error:
             LOGGER.warning("keys of a segment are not looked up base=%d reason=%s", part.base, error.reason)
             self._forget(part.base)
-            return UNTOLD, 0
+            return False
 
     def _find_part(self, queue_ref: int, offset: int) -> IndexPart | None:
         """Return the part that has an offset of a queue, where its entries are in a file."""
@@ -106,44 +97,35 @@ class KeyIndexes:
                 return part if is_in else None
         return None
 
-    def _look(
-        self,
-        source: SealedIndex,
-        keys: KeyIndex,
-        where: tuple[int, int, int],
-        key: bytes,
-        *,
-        is_back: bool,
-        out: array[int],
-    ) -> tuple[int, int]:
-        """Look through entries of one file; what of the queue lies at the positions that are found is told."""
-        queue_ref, first, end = where
-        positions = self._positions
+    def _look(self, source: SealedIndex, keys: KeyIndex, search: KeySearch, stretch: tuple[int, int]) -> bool:
+        """Look through entries of one file; what of the queue's stretch lies at the positions found is the answer."""
+        queue_ref, positions, (first, end) = search.queue_ref, self._positions, stretch
         start = source.find_from(queue_ref, first, 0)
         last = source.find_from(queue_ref, end - 1, 0)
         begin = start[0] if start is not None else 0
         stop = last[0] + 1 if last is not None and last[1] < end else _POSITION_MAX
-        found = keys.find(hash_key(key), begin, stop, is_back, positions)
-        count = 0
-        for k in range(found):
+        for k in range(keys.find(hash_key(search.key), begin, stop, search.is_back, positions)):
             at = source.find_from(queue_ref, first, positions[k])
             if at is not None and at[0] == positions[k] and at[1] < end:
-                out[count] = at[1]
-                count += 1
-        if not is_back:
-            at = source.find_from(queue_ref, first, keys.seen_until) if keys.seen_until < stop else None
-            return (at[1] if at is not None else end), count
-        if keys.seen_from <= begin:
-            return first, count
-        at = source.find_from(queue_ref, first, keys.seen_from)
-        return (at[1], count) if at is not None and at[1] < end else (UNTOLD, 0)  # its last records are lost
+                search.found(at[1])
+        search.bound = first if search.is_back else end
+        if search.is_back and keys.seen_from > begin:
+            at = source.find_from(queue_ref, first, keys.seen_from)
+            if at is None or at[1] >= end:  # its last records are lost
+                search.count = 0
+                return False
+            search.bound = at[1]
+        elif not search.is_back and keys.seen_until < stop:
+            at = source.find_from(queue_ref, first, keys.seen_until)
+            search.bound = at[1] if at is not None else end
+        return True
 
     def _get(self, base: int) -> KeyIndex | None:
         keys = self._open.get(base)
         if keys is None and base in self._made:
             try:
                 keys = self._open[base] = KeyIndex.open(self._folder / segment_name(base))
-                keys.check(keys.base == base, "of another segment")
+                keys.check(keys.segment_base == base, "of another segment")
             except (CorruptRecordError, OSError) as error:
                 LOGGER.warning("making the keys of a segment again base=%d reason=%s", base, error)
                 self._forget(base)

@@ -1,6 +1,7 @@
 import cython
 
 from core cimport octets
+from core.store.checked_file cimport CheckedFile
 from core.store.head_index cimport HeadIndex
 from core.store.position_marks cimport PositionMarks
 
@@ -11,21 +12,16 @@ cdef long long _REF_MASK
 
 
 @cython.final
-cdef class SealedIndex:
-    cdef readonly object path
-    cdef readonly long long segment_base
+cdef class SealedIndex(CheckedFile):
     cdef readonly long long log_position
     cdef readonly long long names_count
     cdef readonly unsigned int names_fingerprint
     cdef readonly long long entry_count
     cdef long long row_count
     cdef long long ref_max
-    cdef object map
     cdef const long long[::1] rows
-    cdef const unsigned int[::1] block_crcs
     cdef const unsigned char[::1] data
     cdef const int[::1] entries
-    cdef unsigned char[::1] is_checked
 
     @cython.locals(low="long long", high="long long", middle="long long", found="long long")
     cdef Py_ssize_t find_row(self, long long ref) except -2
@@ -33,7 +29,7 @@ cdef class SealedIndex:
     @cython.locals(row=Py_ssize_t)
     cpdef find(self, long long ref)
 
-    @cython.locals(block="long long", start="long long", crc="unsigned int")
+    @cython.locals(block="long long")
     cdef int check_blocks(self, long long place, long long end) except -1
 
     @cython.locals(

@@ -9,35 +9,29 @@ Source: docs/storage-format.md, "Sealed index".
 
 from __future__ import annotations
 
-import struct
 import zlib
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
 
 from core import octets
-from core.errors import CorruptRecordError
+from core.store.checked_file import BLOCK_BYTES, EMPTY, CheckedFile, FileFormat
 from core.store.disk import new_file, write_all
 from core.store.head_index import HeadIndex
-from core.store.mapped_file import map_read_only
 from core.store.position_marks import PositionMarks
 
-_MAGIC = b"LMQINDEX"
-_VERSION = 1
-# magic, version, fingerprint of the names, segment base, log position that it reaches to, entry count, names covered,
-# queue count, CRC of directory and entry CRCs, CRC of all before it
-_HEADER = struct.Struct("<8sIIQQQIIII")
+# fingerprint of the names, segment base, log position that it reaches to, entry count, names covered, queue count,
+# CRC of directory and entry CRCs
+_FORMAT = FileFormat("index file", b"LMQINDEX", 1, "IQQQIII")
 _HEADER_BYTES = 56
-_CRC = struct.Struct("<I")
-_CRC_AT = 52
 _ROW_BYTES = 24
 _ROW_LONGS = 3
-_BLOCK_ENTRIES = 1_024  # one page
-_BLOCK_BYTES = 4_096
+_BLOCK_BYTES = BLOCK_BYTES
+_BLOCK_ENTRIES = 1_024  # of four bytes
 _SLICE_QUEUES = 65_536
 _SLICE_ENTRIES = 262_144
 _REF_MASK = 0xFFFFFFFF
-_EMPTY = memoryview(bytes(8))
+_EMPTY = EMPTY
 
 
 def _entries_start(queue_count: int, entry_count: int) -> int:
@@ -81,19 +75,9 @@ def write_sealed_index(
         at = _HEADER_BYTES + rows * _ROW_BYTES
         front[at : at + 4 * len(block_crcs)] = block_crcs.tobytes()
         crc = zlib.crc32(memoryview(front)[_HEADER_BYTES:])
-        header = _HEADER.pack(
-            _MAGIC,
-            _VERSION,
-            names_fingerprint,
-            segment_base,
-            log_position,
-            head.entry_count,
-            names_count,
-            queue_count,
-            crc,
-            0,
+        front[:_HEADER_BYTES] = _FORMAT.pack(
+            names_fingerprint, segment_base, log_position, head.entry_count, names_count, queue_count, crc
         )
-        front[:_HEADER_BYTES] = header[:_CRC_AT] + _CRC.pack(zlib.crc32(header[:_CRC_AT]))
         write_all(fd, path, front, 0)
 
 
@@ -126,23 +110,18 @@ def _copy_directory(head: HeadIndex, front: bytearray) -> int:
     return done
 
 
-class SealedIndex:
+class SealedIndex(CheckedFile):
     """One sealed index, open. Made by `open`."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.segment_base = 0
+        super().__init__(path, _FORMAT)
         self.log_position = 0
         self.names_count = 0
         self.names_fingerprint = 0
         self.entry_count = 0
         self.row_count = 0
         self.ref_max = -1
-        with path.open("rb") as file:
-            size = file.seek(0, 2)
-            self.check(size >= _HEADER_BYTES, "too short")
-            self.map = map_read_only(file.fileno(), size)
-        self.read_header(size)
+        self.read_header()
 
     @classmethod
     def open(cls, path: Path) -> SealedIndex:
@@ -153,22 +132,15 @@ class SealedIndex:
         """
         return cls(path)
 
-    def check(self, holds: bool, reason: str) -> None:  # noqa: FBT001  # reads like an assertion
-        """Raise CorruptRecordError where the file is not as it was written."""
-        if not holds:
-            raise CorruptRecordError(self.segment_base, f"index file {self.path.name}: {reason}")
-
-    def read_header(self, size: int) -> None:
+    def read_header(self) -> None:
         """Take the header's fields and views of the parts."""
         whole = self.map
-        header = _HEADER.unpack_from(whole)
-        self.check(header[:2] == (_MAGIC, _VERSION), "not an index of this version")
-        self.check(zlib.crc32(whole[:_CRC_AT]) == header[9], "damaged header")
-        self.names_fingerprint, self.segment_base, self.log_position, self.entry_count = header[2:6]
-        self.names_count, self.row_count = header[6:8]
+        header = _FORMAT.unpack(self)
+        self.names_fingerprint, self.segment_base, self.log_position, self.entry_count = header[:4]
+        self.names_count, self.row_count, crc = header[4:]
         start = _entries_start(self.row_count, self.entry_count)
-        self.check(size == start + 4 * self.entry_count, "wrong size")
-        self.check(zlib.crc32(whole[_HEADER_BYTES:start]) == header[8], "damaged directory")
+        self.check(self.size == start + 4 * self.entry_count, "wrong size")
+        self.check(zlib.crc32(whole[_HEADER_BYTES:start]) == crc, "damaged directory")
         end = _HEADER_BYTES + self.row_count * _ROW_BYTES
         blocks = -(-self.entry_count // _BLOCK_ENTRIES)
         empty = self.entry_count == 0
@@ -213,11 +185,7 @@ class SealedIndex:
             CorruptRecordError: One is damaged.
         """
         for block in range(place // _BLOCK_ENTRIES, (end - 1) // _BLOCK_ENTRIES + 1):
-            if not self.is_checked[block]:
-                start = block * _BLOCK_BYTES
-                crc = octets.crc32(self.data, start, min(start + _BLOCK_BYTES, 4 * self.entry_count))
-                self.check(crc == self.block_crcs[block], "damaged entries")
-                self.is_checked[block] = 1
+            self.check_block(block, self.data, block * _BLOCK_BYTES)
 
     def lookup(self, ref: int, offset: int, count_max: int, out_positions: array[int]) -> int:
         """Write the positions of up to `count_max` entries from `offset` on; return how many, 0 where none is here.
@@ -322,10 +290,9 @@ class SealedIndex:
 
     def close(self) -> None:
         """Let go of the file; a second call does nothing."""
+        super().close()
         self.row_count = 0
         self.ref_max = -1
         self.rows = _EMPTY.cast("q")
-        self.block_crcs = _EMPTY.cast("I")
         self.data = _EMPTY
         self.entries = _EMPTY.cast("i")
-        self.map = _EMPTY

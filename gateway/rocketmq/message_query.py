@@ -21,7 +21,7 @@ from typing import Protocol
 from core.broker import Broker
 from core.cache_budget import Cache
 from core.lmq.waiters import Reader
-from core.message import AWAY, KEYED_MAX, UNTOLD, StoredBatch
+from core.message import AWAY, KeySearch, StoredBatch
 from gateway.rocketmq.answer_codec import hash_words, pick_keyed
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import flag_field, integer_field, text_field
@@ -102,7 +102,7 @@ class MessageQueries:
         self._topics = topics
         self._batch = StoredBatch(BATCH_COUNT)
         self._picked = array("i", bytes(4 * BATCH_COUNT))
-        self._offsets = array("q", bytes(8 * KEYED_MAX))  # of messages that may have the key
+        self._search = KeySearch()
         self._hashes: list[int] = []  # of the words of KEYS that were read
         self._seen = Cache(broker.caches, "rocketmq_keys", measure)
         self._open: dict[int, list[MessageQuery]] = {}  # by connection
@@ -241,30 +241,28 @@ class MessageQueries:
         """
         if not query.is_told:
             return 0
-        offsets = self._offsets
-        bound, count = self._broker.find_keyed(
-            stretch.queue_ref, stretch.first, stretch.end, query.key, is_back, offsets
-        )
-        if bound == UNTOLD:
+        search = self._search
+        search.ask(stretch.queue_ref, stretch.first, stretch.end, query.key, is_back=is_back)
+        if not self._broker.find_keyed(search):
             return 0
-        if not self._read_told(query, stretch, count):
+        if not self._read_told(query, stretch, search):
             return STEP_COUNT
         if is_back:
-            query.looked_at += stretch.end - bound
-            stretch.end = bound
+            query.looked_at += stretch.end - search.bound
+            stretch.end = search.bound
         else:
-            query.looked_at += bound - stretch.first
-            stretch.first = bound
+            query.looked_at += search.bound - stretch.first
+            stretch.first = search.bound
         if stretch.first >= stretch.end:
             query.stretches.remove(stretch)
-        return PASS_COUNT + count
+        return PASS_COUNT + search.count
 
-    def _read_told(self, query: MessageQuery, stretch: Stretch, count: int) -> bool:
-        """Read the first `count` of the offsets that were told; False where some are on their way."""
-        batch, done = self._batch, 0
+    def _read_told(self, query: MessageQuery, stretch: Stretch, search: KeySearch) -> bool:
+        """Read what was found; False where some are on their way."""
+        batch, done, count = self._batch, 0, search.count
         found_before = len(query.found), query.found_bytes
         while done < count:
-            dealt = self._broker.read_offsets(stretch.queue_ref, self._offsets[done:count], count - done, batch)
+            dealt = self._broker.read_offsets(stretch.queue_ref, search.offsets[done:count], count - done, batch)
             if dealt == AWAY:
                 del query.found[found_before[0] :]
                 query.found_bytes = found_before[1]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.message import DispatchSet, PublishBatch, RefRoom, Route, StoredBatch
+from core.message import DispatchSet, KeySearch, PublishBatch, RefRoom, Route, StoredBatch
 
 
 def test_a_batch_has_room_for_its_capacity_in_every_column():
@@ -37,3 +37,14 @@ def test_refs_that_share_room_stay_as_they_were_put(count):
 def test_a_dispatch_set_counts_its_queues():
     dispatch = DispatchSet([b"%LMQ%a", b"%LMQ%b"], [4, 9], b"text", RefRoom())
     assert (dispatch.count, list(dispatch.queue_refs), dispatch.written_at) == (2, [4, 9], -1)
+
+
+def test_a_search_that_asks_again_has_found_nothing_yet():
+    search = KeySearch()
+    search.ask(3, 10, 20, b"key", is_back=True)
+    search.found(12)
+    search.found(19)
+    assert list(search.offsets[: search.count]) == [12, 19]
+    search.ask(4, 0, 5, b"other", is_back=False)
+    assert (search.queue_ref, search.first, search.end, search.key, search.is_back) == (4, 0, 5, b"other", False)
+    assert search.count == 0

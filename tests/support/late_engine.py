@@ -246,8 +246,8 @@ class LateEngine(Engine):
             return AWAY
         return self.inner.read_offsets(queue_ref, offsets, count, into)
 
-    def find_keyed(self, queue_ref, first, end, key, is_back, out):
-        return self.inner.find_keyed(queue_ref, first, end, key, is_back, out)
+    def find_keyed(self, search):
+        return self.inner.find_keyed(search)
 
     def _is_away(self, queue_ref, offset):
         key = queue_ref, offset

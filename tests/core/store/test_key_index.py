@@ -55,7 +55,7 @@ positions = st.lists(st.integers(0, 2**31 - 1), max_size=60).map(sorted)
 def test_what_was_written_is_found_from_either_side(tmp_path_factory, columns, data):
     entries = [(data.draw(words), position) for position in columns]
     index = write(tmp_path_factory.mktemp("keys") / "k", entries)
-    assert (index.base, index.is_whole) == (BASE, True)
+    assert (index.segment_base, index.is_whole) == (BASE, True)
     start, end = sorted((data.draw(st.integers(0, 1 << 31)), data.draw(st.integers(0, 1 << 31))))
     for key in (b"a", b"order42", b"never"):
         expected = sorted({position for word, position in entries if word == key and start <= position < end})

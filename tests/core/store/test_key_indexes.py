@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from array import array
-
 import pytest
 
-from core.message import KEYED_MAX, UNTOLD
+from core.message import KeySearch
 from core.settings import RetentionSettings, StoreSettings
 from core.store import key_indexes
 from tests.support.files import file_size_limit
@@ -15,7 +13,6 @@ from tests.support.store import NOW_MS, make_batch, open_store, retire
 SETTINGS = StoreSettings(segment_bytes=64 << 10, inline_dispatch_bytes=300, retention=RetentionSettings(age_hours=1))
 LATE_MS = NOW_MS + 100 * 3_600_000
 QUEUE = b"T/0"
-OUT = array("q", bytes(8 * KEYED_MAX))
 
 
 def fill(store, numbers):
@@ -37,17 +34,18 @@ def find_all(store, key, queue=QUEUE, *, is_back=True):
     """Return the offsets that may have a key, and those of messages that have to be read."""
     ref = store.find_queue(queue)
     first, end = store.min_offset(ref), store.max_offset(ref)
-    found, untold = set(), set()
+    found, untold, search = set(), set(), KeySearch()
     while first < end:
-        bound, count = store.keys.find(ref, first, end, key, is_back, OUT)
-        if bound == UNTOLD:
+        search.ask(ref, first, end, key, is_back=is_back)
+        if not store.keys.find(search):
             untold.add(end - 1 if is_back else first)
             end, first = (end - 1, first) if is_back else (end, first + 1)
             continue
-        assert list(OUT[:count]) == sorted(OUT[:count])
-        found.update(OUT[:count])
-        assert first <= bound <= end
-        first, end = (first, bound) if is_back else (bound, end)
+        offsets = list(search.offsets[: search.count])
+        assert offsets == sorted(offsets)
+        found.update(offsets)
+        assert first <= search.bound <= end
+        first, end = (first, search.bound) if is_back else (search.bound, end)
     return found, untold
 
 
