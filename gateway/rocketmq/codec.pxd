@@ -32,6 +32,7 @@ cdef int _field_of(const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t en
 @cython.locals(key=Py_ssize_t)
 cdef bint _read_json(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, SendHeader header) except *
 
+@cython.locals(close=Py_ssize_t)
 cdef Py_ssize_t _name_end(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except -2
 
 @cython.locals(name_bytes=Py_ssize_t, word="unsigned int", tail="unsigned int", start=Py_ssize_t, value=int)
