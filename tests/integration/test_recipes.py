@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -36,3 +40,22 @@ async def test_a_recipe_does_what_it_says(tmp_path, capsys, title, text):
 
 def test_no_program_of_the_page_is_left_out():
     assert PAGE.count("```python\n") == len(TITLES)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("mypy") is None, reason="there is no mypy")
+def test_programs_of_the_page_are_typed_as_strictly_as_there_is(tmp_path):
+    files = []
+    for number, text in enumerate(TEXTS):
+        files.append(tmp_path / f"recipe_{number}.py")
+        files[-1].write_text(text.split("```python\n")[1].split("```")[0])
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", os.devnull, "--cache-dir", tmp_path / "cache"]
+    run = subprocess.run(
+        [*command, *files],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "MYPYPATH": str(ROOT)},
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
