@@ -104,10 +104,8 @@ class PushConsumer(Member):
         access_key: str = "",
         secret_key: str = "",
     ) -> None:
-        check_count("consume_batch_size", consume_batch_size, 1)
         check_count("concurrency", concurrency, 1)
         check_count("pull_batch_size", pull_batch_size, 1)
-        check_count("max_reconsume_times", max_reconsume_times or 0, 0)
         check_takes("allocate", allocate, "client_id", "queues", "members")
         check_is("limits", limits or FlowLimits(), FlowLimits)
         super().__init__(
@@ -147,6 +145,8 @@ class PushConsumer(Member):
     def _consume_by(
         self, listener: Listener, batch_size: int, retries_max: int | None, *, orderly: bool
     ) -> Consumption:
+        check_count("consume_batch_size", batch_size, 1)
+        check_count("max_reconsume_times", retries_max or 0, 0)
         send_back = None if self._broadcasting else SendBack(self._routes, self.group, retries_max)
         shape = (listener, send_back, batch_size, self._supervision)
         if orderly:

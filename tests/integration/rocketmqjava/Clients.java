@@ -16,6 +16,7 @@ import java.util.stream.Collectors;
 
 /** Runs the scenarios one by one and prints what each counted: NAMESRV COUNT. */
 public final class Clients {
+    private static final int GREET_MS = 60_000;
     static String namesrv;
     static DefaultMQProducer producer;
     private static DefaultMQPullConsumer puller;
@@ -45,6 +46,22 @@ public final class Clients {
         puller.setNamesrvAddr(namesrv);
         puller.setInstanceName("pullers");
         puller.start();
+        greet();
+    }
+
+    /** Ask for a route until it is told: on a busy machine a new Java's first question takes longer than its client waits. */
+    private static void greet() throws Exception {
+        long end = System.currentTimeMillis() + GREET_MS;
+        while (true) {
+            try {
+                producer.fetchPublishMessageQueues("TBW102");
+                return;
+            } catch (Exception error) {
+                if (System.currentTimeMillis() > end) {
+                    throw error;
+                }
+            }
+        }
     }
 
     static void run(Map<String, Scenario> scenarios, int count) {
