@@ -90,12 +90,14 @@ class CertificateWatch:
         for certificate in carriage.certificates:
             lasts_s = certificate.expires_at_s - certificate.begins_at_s
             left_s = certificate.expires_at_s - now_s
-            if left_s > min(WARN_S, lasts_s // 3) or now_s < self._warned_at_s.get(certificate, 0) + DAY_S:
+            said_at_s = self._warned_at_s.get(certificate, 0)
+            ended_since = said_at_s < certificate.expires_at_s <= now_s  # told at once, whatever was told that day
+            if left_s > min(WARN_S, lasts_s // 3) or (now_s < said_at_s + DAY_S and not ended_since):
                 continue
             self._warned_at_s[certificate] = now_s
             LOGGER.warning(
                 "%s listener=%s address=%s file=%s names=%s days_left=%d",
-                "a certificate expires soon" if left_s > 0 else "a certificate has expired",
+                "a certificate expires soon" if left_s > 0 else "a certificate has expired, so clients refuse it",
                 told_name(carriage.listen),
                 carriage.listen.address,
                 certificate.path,

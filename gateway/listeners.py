@@ -12,6 +12,7 @@ from gateway.listen_settings import find_address
 from gateway.net.descriptors import Capacity
 from gateway.net.endpoint import Endpoint
 from gateway.net.listener import Listener
+from gateway.net.streams.certificate_file import Certificate
 from gateway.net.streams.layer import LayerFactory
 from gateway.settings import GatewaySettings
 
@@ -109,12 +110,13 @@ class Listeners:
             listener.stop()
 
 
-def check_certificates(settings: GatewaySettings) -> None:
-    """Read all certificates that the settings name.
+def check_certificates(settings: GatewaySettings) -> list[Certificate]:
+    """Read all certificates that the settings name, and return those of the gateway.
 
     Raises:
         SettingsError: One cannot be used.
     """
+    found: list[Certificate] = []
     for name, setting in (
         ("mqtt", settings.mqtt.listen),
         ("amqp", settings.amqp.listen),
@@ -123,4 +125,5 @@ def check_certificates(settings: GatewaySettings) -> None:
         ("admin", settings.admin.listen),
     ):
         for listen in find_listening(name, setting):
-            Carriage(listen)
+            found += Carriage(listen).certificates
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -33,11 +34,14 @@ def config_check(*, config: ConfigOption = None) -> None:
         read_keys(settings.auth.jwt, os.environ)
         for backend in make_backends(settings.auth, os.environ):
             backend.close()
-        check_certificates(settings)
+        certificates = check_certificates(settings)
         AuditLog.check(settings.audit)
         check_bridges(settings.bridges)
     for line in describe_clear(settings.auth):
         print(f"lmq: warning: {line}", file=sys.stderr)
+    for certificate in certificates:
+        if certificate.expires_at_s <= time.time():
+            print(f"lmq: warning: the certificate in {certificate.path} has expired", file=sys.stderr)
     print("settings are fine")
 
 

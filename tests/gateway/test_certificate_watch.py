@@ -80,6 +80,16 @@ async def test_a_certificate_that_ends_soon_is_told_once_a_day(carriages, caplog
     assert "a certificate has expired" in caplog.text
 
 
+async def test_the_end_of_a_certificate_is_told_at_once_and_then_once_a_day(carriages, caplog):
+    watch = CertificateWatch(carriages[:1])
+    ends_ms = carriages[0].certificates[0].expires_at_s * 1_000
+    for now_ms in (ends_ms - 60_000, ends_ms - 30_000, ends_ms, ends_ms + 60_000, ends_ms + DAY_S * 1_000):
+        await look(watch, now_ms=now_ms)
+    told = [record.getMessage().split(" listener=")[0] for record in caplog.records]
+    expired = "a certificate has expired, so clients refuse it"
+    assert told == ["a certificate expires soon", expired, expired]
+
+
 async def test_a_look_that_takes_long_is_not_begun_again(watch):
     watch.look(NOW_MS)
     first = watch._task

@@ -149,9 +149,13 @@ def _load(path: Path, load: Callable[[], None], key: Path | None = None) -> None
 
 
 def reason_of(error: ssl.SSLError) -> str:
-    """Return OpenSSL's reason in words."""
+    """Return OpenSSL's reason in words. What the peer said of this side, in an alert, is told as that."""
     verify = getattr(error, "verify_message", "")
     if "PEM lib" in str(error):  # OpenSSL says no more
         return "no certificate or key of the PEM format is in it"
     reason = (error.reason or error.strerror or str(error)).replace("_", " ").lower()
+    _, is_alert, alert = reason.partition(" alert ")
+    if is_alert:  # servers' certificates are refused by these, and nothing else is
+        refuses = "certificate" in alert or alert == "unknown ca"
+        return f"the peer {'refuses the certificate of this server' if refuses else 'gave up'}: {alert}"
     return f"{reason}: {verify}" if verify else reason

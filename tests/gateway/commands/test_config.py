@@ -6,6 +6,7 @@ import pytest
 
 from gateway.auth.users import hash_password
 from gateway.settings_reading import load_settings
+from tests.support.certificates import issue
 from tests.support.commands import call_lmq, check_told
 
 
@@ -50,6 +51,18 @@ def test_passwords_of_bridges_are_looked_for_when_the_config_is_checked(tmp_path
         call_lmq("config", "check", "--config", str(config)),
         r"bridges\.cloud\.password_env: NOT_SET_ANYWHERE is not set",
     )
+
+
+def test_a_certificate_that_has_expired_is_told_when_the_config_is_checked(tmp_path):
+    config = tmp_path / "lmq.toml"
+    for is_expired in (False, True):
+        certificate, key = issue(tmp_path / str(is_expired), is_expired=is_expired)
+        tls = f"{{ certificate = '{certificate}', key = '{key}' }}"
+        config.write_text(f"[mqtt]\nlisten = [{{ address = '127.0.0.1:8883', tls = {tls} }}]\n")
+        checked = call_lmq("config", "check", "--config", str(config))
+        assert (checked.exit_code, checked.stdout) == (0, "settings are fine\n")
+        told = f"lmq: warning: the certificate in {certificate} has expired\n"
+        assert checked.stderr == (told if is_expired else "")
 
 
 def test_shown_config_is_a_config_and_its_secrets_are_shown_only_where_they_are_asked_for(tmp_path):

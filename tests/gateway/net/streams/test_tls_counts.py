@@ -12,7 +12,8 @@ from gateway.net.streams.tls_counts import TlsCounts
         ("certificate verify failed: certificate has expired", "certificate_expired"),
         ("certificate verify failed: certificate revoked", "certificate_revoked"),
         ("certificate verify failed: self-signed certificate", "certificate_refused"),
-        ("tlsv1 alert unknown ca", "refused_by_peer"),
+        ("the peer refuses the certificate of this server: unknown ca", "refused_by_peer"),
+        ("the peer gave up: handshake failure", "refused_by_peer"),
         ("what nobody knows " * 9, "other"),
     ],
 )
