@@ -306,7 +306,7 @@ class Bridge:
         link.acknowledge(delivery)
 
     def expect_echo(self, sender: Bridge, topic: str, body: bytes) -> Echo | None:
-        """Wait for a message that `sender` is about to send, where the other broker gives it to this bridge unmarked."""
+        """Wait for a message that `sender` is about to send, where the other broker gives it back unmarked."""
         if not self._rules.incoming or not self._hears(sender):
             return None
         granted = [rule.qos for rule in self._rules.incoming if matches(rule.topic_filter, topic)]
@@ -323,7 +323,7 @@ class Bridge:
         """Return whether this bridge is given what `sender` sends, without the mark that says that it did."""
         if sender is self:
             return self._is_echoed
-        settings, other = self._settings, sender._settings  # noqa: SLF001 - of the same class
+        settings, other = self._settings, sender._settings
         return settings.address == other.address and {settings.version, other.version} != {"5"}
 
     def _rules_of(self, delivery: Delivery) -> list[Rule]:
