@@ -58,15 +58,16 @@ async def reset_group(view: View, administrator: Administrator, group: PathName,
     """Have a group go on elsewhere in a queue; its members do so when they ask for their place again."""
     del administrator
     broker = view.broker
-    queue_ref = get_light_queue(broker, wanted.queue)
-    key = broker.queue_key(queue_ref)
+    key = wanted.queue.encode()
     before = broker.consumer_offsets.get(group.encode(), key)
     if before is None:
+        get_light_queue(broker, wanted.queue)
         raise not_found(f"group '{group}' has no place on '{wanted.queue}'")
-    offset = wanted.offset
-    if offset is None:
-        offset = await find_offset(broker, queue_ref, wanted.at_ms or 0)
-    offset = max(broker.min_offset(queue_ref), min(offset, broker.max_offset(queue_ref)))
+    queue_ref = broker.find_queue(key)
+    offset = 0  # where nothing came yet
+    if queue_ref >= 0:
+        offset = wanted.offset if wanted.offset is not None else await find_offset(broker, queue_ref, wanted.at_ms or 0)
+        offset = max(broker.min_offset(queue_ref), min(offset, broker.max_offset(queue_ref)))
     broker.consumer_offsets.commit(group.encode(), key, offset)
     view.rocketmq.claims.reset(group.encode(), key, offset)
     broker.pop.endings.note_run((key, group.encode()), before, offset, PASSED_OVER, time.time_ns() // 1_000_000)

@@ -38,3 +38,13 @@ async def test_groups_tell_their_lag_and_are_sent_elsewhere(tmp_path):
         assert (await client.post(path, json={"queue": key, "at_ms": 0})).json()["next_offset"] == 0
         assert (await client.post(path, json={"queue": key})).status_code == 400
         assert (await client.post("/api/lmq/groups/other/reset", json={"queue": key, "offset": 0})).status_code == 404
+
+
+async def test_a_group_is_sent_elsewhere_in_queues_that_nothing_came_to(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        gateway.broker.consumer_offsets.commit(b"billing", b"ORDERS/3", 0)
+        path = "/api/lmq/groups/billing/reset"
+        for wanted in ({"offset": 7}, {"at_ms": 1}):
+            answer = await client.post(path, json={"queue": "ORDERS/3", **wanted})
+            assert answer.json() == {"group": "billing", "queue": "ORDERS/3", "next_offset": 0}
+        assert (await client.post(path, json={"queue": "NONE/0", "offset": 0})).status_code == 404
