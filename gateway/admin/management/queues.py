@@ -9,6 +9,7 @@ from fastapi import APIRouter, Response
 
 from gateway.admin.login import Looker
 from gateway.admin.management.argument_values import told_arguments
+from gateway.admin.management.channels import tell_consumer
 from gateway.admin.management.listing import Asked, Item, Kind, Question, answer_kept
 from gateway.admin.management.names import NODE
 from gateway.admin.management.places import Scope, find_scope, find_vhosts, get_queue, see_vhost
@@ -16,6 +17,7 @@ from gateway.admin.paths import PathName
 from gateway.admin.queue_ends import find_ends_of
 from gateway.admin.rosters.queue_parts import AmqpPart
 from gateway.admin.rosters.roster import Roster
+from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
 from gateway.amqp.argument_rules import QUEUE_TYPE
 from gateway.amqp.inventory import count_messages, describe_queue
@@ -25,6 +27,7 @@ from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
 
 QUEUES = APIRouter()
+CONSUMERS_MAX = 100  # told of one queue
 Placed = tuple[VirtualHost, SharedQueue]
 
 
@@ -42,9 +45,24 @@ async def list_queues_in(view: View, looker: Looker, asked: Asked, vhost: PathNa
 
 @QUEUES.get("/queues/{vhost}/{name}")
 async def show_queue(view: View, looker: Looker, asked: Asked, vhost: PathName, name: PathName) -> Item:
-    """One queue."""
+    """One queue, with its consumers: a hundred at most in `consumer_details`."""
     place = see_vhost(view, looker, vhost)
-    return asked.pick(tell_queue(view, place, get_queue(place, name)))
+    queue = get_queue(place, name)
+    consumers = await _find_consumers(view, queue) if queue.reader_count() else []
+    return asked.pick({**tell_queue(view, place, queue), "consumer_details": consumers})
+
+
+async def _find_consumers(view: AdminView, queue: SharedQueue) -> list[Item]:
+    inventory = view.amqp.inventory()
+    found: list[Item] = []
+    own = (one if one is not None and one[1].queue is queue else None for one in inventory.open_consumers())
+    async for one in walk(own):
+        entry = inventory.describe_consumer(one)
+        if entry is not None:
+            found.append(tell_consumer(entry))
+        if len(found) == min(queue.reader_count(), CONSUMERS_MAX):
+            break
+    return found
 
 
 async def _list(view: AdminView, scope: Scope, asked: Question) -> Response:

@@ -37,6 +37,7 @@ async def test_channels_and_consumers_are_told_with_rabbitmqs_names(tmp_path):
         assert (first["ack_required"], first["prefetch_count"]) == (True, 5)
         assert first["channel_details"]["name"] == found["name"]
         assert (await client.get("/api/consumers/%2F")).json() == [first, second]
+        assert (await client.get("/api/queues/%2F/jobs")).json()["consumer_details"] == [first, second]
         totals = (await client.get("/api/overview")).json()["object_totals"]
         assert (totals["channels"], totals["connections"], totals["consumers"]) == (1, 1, 2)
         (queue,) = (await client.get("/api/queues?sort=messages_unacknowledged")).json()

@@ -30,7 +30,7 @@ async def test_queues_are_told_with_rabbitmqs_names(tmp_path):
             "newest_at_ms": None,
         }
         assert (readings["message_stats"]["publish_details"], readings["idle_since"]) == ({"rate": 0.0}, None)
-        assert (await client.get("/api/queues/%2F/readings")).json() == readings
+        assert (await client.get("/api/queues/%2F/readings")).json() == {**readings, "consumer_details": []}
         assert (await client.get("/api/queues/%2F", params={"columns": "name"})).json() == [
             {"name": "jobs"},
             {"name": "readings"},
