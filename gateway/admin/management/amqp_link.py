@@ -9,13 +9,13 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from fastapi import HTTPException
 from pamqp import base, body, commands, frame, header, heartbeat
 
 from gateway.admin.login import Caller, not_in
-from gateway.admin.management.any_names import Get, OpenConnection
+from gateway.admin.management.any_names import Consume, Get, OpenConnection
 from gateway.admin.management.failures import bad_request, busy, not_found
 from gateway.admin.view import AdminView
 from gateway.amqp.handler import AmqpHandler
@@ -31,7 +31,7 @@ Answer = TypeVar("Answer", bound=base.Frame)
 
 
 class Message:
-    """A message with its method, `basic.get-ok` or `basic.return`; `origin` is the `LMQ_DIED` of what was got."""
+    """A message with its method, `basic.get-ok`, `deliver` or `return`; `origin` is the `LMQ_DIED` of what was got."""
 
     def __init__(
         self, method: base.Frame, properties: commands.Basic.Properties, content: bytes, origin: bytes
@@ -136,6 +136,24 @@ class AmqpLink(Transport):
         self._send(Get(0, queue, no_ack))
         frame_ = await self._next()
         return await self._read_message(frame_) if isinstance(frame_, commands.Basic.GetOk) else None
+
+    async def consume(self, queue: str, prefetch: int, arguments: dict[str, Any]) -> None:
+        """Begin to read a queue as a consumer that acknowledges.
+
+        Raises:
+            HTTPException: The door refuses it.
+        """
+        await self.call(commands.Basic.Qos(0, prefetch, False), commands.Basic.QosOk)  # noqa: FBT003 - not of the channel
+        self._send(Consume(0, queue, "", False, False, False, False, arguments))  # noqa: FBT003
+        await self._expect(commands.Basic.ConsumeOk)
+
+    async def next_delivery(self) -> Message:
+        """Return the next message that the door gives to the consumer.
+
+        Raises:
+            HTTPException: The door has closed the channel or the connection, or none comes.
+        """
+        return await self._read_message(await self._expect(commands.Basic.Deliver))
 
     def tell(self, method: base.Frame) -> None:
         """Send a method that has no answer."""

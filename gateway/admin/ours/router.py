@@ -13,6 +13,7 @@ from gateway.admin.ours.held import HELD
 from gateway.admin.ours.itself import ITSELF
 from gateway.admin.ours.light_queues import LIGHT_QUEUES
 from gateway.admin.ours.moving import MOVING
+from gateway.admin.ours.replaying import REPLAYING
 from gateway.admin.ours.retained import RETAINED
 from gateway.admin.ours.rules import RULES
 from gateway.admin.ours.segments import SEGMENTS
@@ -29,6 +30,7 @@ for routes in (
     GROUPS,
     RETAINED,
     MOVING,
+    REPLAYING,
     TOPICS,
     TRACING,
     ITSELF,

@@ -1,0 +1,107 @@
+"""Messages of an AMQP queue that are published once more, consumed or not: from an offset or a moment on."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter
+from pamqp.commands import Basic
+from pydantic import BaseModel, Field
+
+from gateway.admin.login import Member
+from gateway.admin.management.amqp_link import AmqpLink, Message, open_link
+from gateway.admin.management.any_names import Publish
+from gateway.admin.management.failures import bad_request
+from gateway.admin.management.listing import Item
+from gateway.admin.management.places import get_queue, get_vhost
+from gateway.admin.ours.reading import find_offset
+from gateway.admin.view import View
+from gateway.amqp.stream_offset import OFFSET_MAX, STREAM_OFFSET
+
+REPLAYING = APIRouter()
+COUNT_MAX = 10_000
+PREFETCH = 16  # that are on their way to be published; each may be as large as messages may be
+QUIET_S = 2.0  # without a message, then those that are left are no longer kept
+COPIES = ("CC", "BCC")  # would send copies elsewhere
+Name = Annotated[str, Field(min_length=1, max_length=255)]
+
+
+class ReplayBody(BaseModel):
+    """From where on messages are published again: `offset` or `at_ms`; without a destination to where they were."""
+
+    vhost: str = "/"
+    source: Name
+    destination: Name | None = None
+    offset: Annotated[int | None, Field(ge=0, le=OFFSET_MAX)] = None
+    at_ms: Annotated[int | None, Field(ge=0, le=OFFSET_MAX)] = None
+    count: Annotated[int, Field(ge=1, le=COUNT_MAX)] = 1_000
+
+
+@REPLAYING.post("/replay")
+async def replay_messages(view: View, member: Member, wanted: ReplayBody) -> Item:
+    """Publish messages of a queue that the log still has to the end of a queue once more; those that are there stay.
+
+    Those that come meanwhile are not among them. `next_offset` is where to go on; `left` were published by another
+    user under its own `user_id`, which nobody else may do. 400: the queue ends with its users, or has priorities.
+    """
+    if (wanted.offset is None) == (wanted.at_ms is None):
+        raise bad_request("say an offset or a moment, one of the two")
+    vhost, broker = get_vhost(view, wanted.vhost), view.broker
+    source = get_queue(vhost, wanted.source)
+    destination = wanted.destination or wanted.source
+    get_queue(vhost, destination)
+    queue_ref = broker.find_queue(source.light_name)
+    end = broker.max_offset(queue_ref) if queue_ref >= 0 else 0
+    start = wanted.offset if wanted.offset is not None else 0
+    if wanted.at_ms is not None and queue_ref >= 0:
+        start = await find_offset(broker, queue_ref, wanted.at_ms)
+    replay = _Replay(destination, member.user, max(start, source.first_offset))
+    if replay.next_offset < end:
+        async with open_link(view, member, wanted.vhost) as reading, open_link(view, member, wanted.vhost) as writing:
+            await reading.consume(wanted.source, PREFETCH, {STREAM_OFFSET: replay.next_offset})
+            while replay.next_offset < end and replay.replayed + replay.left < wanted.count:
+                if not await replay.go_on(reading, writing, end):
+                    break
+    return {"replayed": replay.replayed, "left": replay.left, "next_offset": replay.next_offset}
+
+
+class _Replay:
+    """One errand."""
+
+    def __init__(self, destination: str, user: str, start: int) -> None:
+        self._destination = destination
+        self._user = user
+        self.next_offset = start
+        self.replayed = 0
+        self.left = 0
+
+    async def go_on(self, reading: AmqpLink, writing: AmqpLink, end: int) -> bool:
+        """Publish the next message that is kept; return False where there is none before `end`."""
+        try:
+            async with asyncio.timeout(QUIET_S):
+                found = await reading.next_delivery()
+        except TimeoutError:
+            return False
+        headers = found.properties.headers or {}
+        offset = headers.get(STREAM_OFFSET)
+        assert isinstance(offset, int)  # the door says it of each
+        if offset >= end:
+            return False
+        await self._publish(writing, found)
+        assert isinstance(found.method, Basic.Deliver)
+        reading.tell(Basic.Ack(found.method.delivery_tag or 0))
+        self.next_offset = offset + 1
+        return True
+
+    async def _publish(self, writing: AmqpLink, found: Message) -> None:
+        properties = found.properties
+        if properties.user_id and properties.user_id != self._user:
+            self.left += 1
+            return
+        kept = {
+            name: value for name, value in (properties.headers or {}).items() if name not in (*COPIES, STREAM_OFFSET)
+        }
+        properties.headers = kept or None
+        method = Publish(0, "", self._destination, True)  # noqa: FBT003 - mandatory
+        self.replayed += await writing.publish(method, properties, found.body)
