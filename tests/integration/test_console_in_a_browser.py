@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import shutil
 import subprocess
+import threading
+from contextlib import contextmanager
 
 import aio_pika
 import aiomqtt
 import httpx
 import pytest
 
+from lmq import Producer, PullConsumer
 from tests.support.elsewhere import beside_ci, build
 from tests.support.gateway import GatewayProcess
 
 pytestmark = [pytest.mark.slow, pytest.mark.clients, beside_ci]
 
 MARKUP = "<img src=x onerror=alert(1)>"
-WALK_S = 180
+WALK_S = 600
 
 
 async def fill(gateway):
@@ -27,10 +30,13 @@ async def fill(gateway):
     channel = await connection.channel()
     readings = await channel.declare_queue("readings", durable=True)
     await readings.bind("amq.topic", "plant.#")
+    watched = await channel.declare_queue("watched", durable=True)
     await channel.declare_queue("graves", durable=True)
     dying = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "graves"}
     jobs = await channel.declare_queue("jobs", durable=True, arguments=dying)
     await channel.default_exchange.publish(aio_pika.Message(b"a job"), "jobs")
+    for _ in range(50):
+        await channel.default_exchange.publish(aio_pika.Message(b"not seen to"), watched.name)
     await (await jobs.get(timeout=5)).reject(requeue=False)
     host, port = gateway.address("mqtt")
     async with aiomqtt.Client(host, port, identifier="away", clean_session=False) as away:
@@ -45,6 +51,7 @@ async def fill(gateway):
     host, port = gateway.address("admin")
     async with httpx.AsyncClient(base_url=f"http://{host}:{port}/api", auth=("guest", "guest")) as client:
         for path, said in (
+            ("policies/%2F/ttl", {"pattern": "^graves$", "definition": {"max-length": 1_000}, "apply-to": "queues"}),
             ("vhosts/v", {}),
             ("queues/v/hers", {}),
             ("users/ann", {"password": "ann", "tags": "management"}),
@@ -57,6 +64,50 @@ async def fill(gateway):
         host, port, identifier="of ann", username="ann", password="ann", clean_session=False
     ) as hers:
         await hers.subscribe("plant/#", qos=1)
+    await fill_rocketmq(gateway)
+
+
+async def fill_rocketmq(gateway):
+    """Have a group with a place on a topic."""
+    nameserver = "{}:{}".format(*gateway.address("namesrv"))
+    async with Producer(nameserver) as producer, PullConsumer(nameserver, "billing") as consumer:
+        await producer.send("Orders", b"an order")
+        for queue in await consumer.queues("Orders"):
+            await consumer.commit(queue, 0)
+
+
+async def keep(_message):
+    """Neither acknowledge it nor give it back."""
+
+
+async def stay(gateway, is_there, is_over):
+    """Keep a worker that holds what it was given, and a connection that nobody needs."""
+    host, port = gateway.address("amqp")
+    login = f"amqp://guest:guest@{host}:{port}/"
+    worker = await aio_pika.connect(login)
+    idle = await aio_pika.connect(f"{login}?name=to+be+closed")
+    channel = await worker.channel()
+    await channel.set_qos(1)
+    queue = await channel.get_queue("readings")
+    await queue.consume(keep, consumer_tag="a worker")
+    is_there.set()
+    await asyncio.to_thread(is_over.wait)
+    await worker.close()
+    await idle.close()
+
+
+@contextmanager
+def company(gateway):
+    """Have `stay` go on meanwhile."""
+    is_there, is_over = threading.Event(), threading.Event()
+    thread = threading.Thread(target=lambda: asyncio.run(stay(gateway, is_there, is_over)))
+    thread.start()
+    try:
+        assert is_there.wait(30)
+        yield
+    finally:
+        is_over.set()
+        thread.join()
 
 
 def find_chromium():
@@ -66,14 +117,20 @@ def find_chromium():
     return found
 
 
+@pytest.mark.timeout(WALK_S + 60)
 def test_every_page_shows_and_what_an_operator_does_works(tmp_path):
     chromium = find_chromium()
     folder = build("npm", "console", "npm", "install", "--no-package-lock", "--no-audit", "--no-fund")
-    with GatewayProcess(tmp_path) as gateway:
+    report = tmp_path / "report"
+    report.mkdir()
+    (report / "index.html").write_text("<p>Fan-out of yesterday")
+    env = {"LMQ_ADMIN__FAN_OUT_REPORT": str(report)}
+    with GatewayProcess(tmp_path / "data", env=env) as gateway:
         asyncio.run(fill(gateway))
         host, port = gateway.address("admin")
         command = ["node", "walk.mjs", f"http://{host}:{port}", chromium]
-        walk = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=WALK_S, check=False)
+        with company(gateway):
+            walk = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=WALK_S, check=False)
         lines = walk.stdout.splitlines()
         assert walk.returncode == 0, walk.stderr
         wrong = [line for line in lines if line.startswith("wrong")]

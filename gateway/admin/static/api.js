@@ -46,6 +46,15 @@ export function get(where, params, signal) {
   return ask("GET", query.size ? `${where}?${query}` : where, undefined, signal);
 }
 
+// Wait for something that is of no use any more when the page was left.
+export async function unlessLeft(doing) {
+  try {
+    return await doing;
+  } catch (error) {
+    if (error.name !== "AbortError") throw error;
+  }
+}
+
 export const put = (where, body) => ask("PUT", where, body ?? {});
 export const post = (where, body) => ask("POST", where, body ?? {});
 export const remove = (where) => ask("DELETE", where);

@@ -8,6 +8,7 @@ import { FOR_ADMINISTRATORS, FOR_MONITORS, NAVIGATION, PAGES } from "./pages.js"
 const main = document.getElementById("main");
 const nav = document.getElementById("nav");
 const state = document.getElementById("state");
+const menu = document.getElementById("menu");
 const SCHEMES = ["", "light", "dark"];
 let leaving = new AbortController();
 
@@ -70,6 +71,12 @@ function showState() {
   state.className = troubles.length ? "bad" : "";
 }
 
+// On a narrow screen the pages are behind a button.
+function openMenu(isOpen) {
+  menu.setAttribute("aria-expanded", isOpen);
+  nav.classList.toggle("open", isOpen);
+}
+
 function switchScheme() {
   const next = SCHEMES[(SCHEMES.indexOf(document.documentElement.dataset.scheme ?? "") + 1) % SCHEMES.length];
   document.documentElement.dataset.scheme = next;
@@ -78,11 +85,21 @@ function switchScheme() {
 
 document.documentElement.dataset.scheme = localStorage.getItem("scheme") ?? "";
 document.getElementById("scheme").addEventListener("click", switchScheme);
+menu.addEventListener("click", () => openMenu(menu.getAttribute("aria-expanded") !== "true"));
+nav.addEventListener("click", (event) => event.target.closest("a") && openMenu(false));
+addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || menu.getAttribute("aria-expanded") !== "true") return;
+  openMenu(false);
+  menu.focus();
+});
 addEventListener("hashchange", async () => {
-  if (await askCaller()) live.restart(); // it logged in meanwhile
   showPage();
   scrollTo(0, 0);
   main.focus({ preventScroll: true });
+  if (await askCaller()) {
+    live.restart(); // it logged in meanwhile
+    showPage();
+  }
 });
 live.addEventListener("change", showState);
 live.start();

@@ -23,6 +23,19 @@ export function svg(tag, attributes, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }
 
+// Put other children into a node that is drawn anew by itself: the focus stays on what is the same, and what was
+// scrolled sideways stays so.
+export function renew(node, ...children) {
+  const held = node.contains(document.activeElement) && document.activeElement !== node ? document.activeElement : null;
+  const isLike = (one) => (held.className === "scroll" ? one.className === "scroll" : one.getAttribute("href") === held.getAttribute("href") && one.textContent === held.textContent);
+  const alike = () => [...node.querySelectorAll(held.tagName)].filter(isLike);
+  const place = held ? alike().indexOf(held) : -1;
+  const scrolled = [...node.querySelectorAll(".scroll")].map((one) => one.scrollLeft);
+  node.replaceChildren(...children.flat(Infinity).filter((child) => child !== undefined && child !== null && child !== false));
+  node.querySelectorAll(".scroll").forEach((one, i) => (one.scrollLeft = scrolled[i] ?? 0));
+  if (held) alike()[place]?.focus({ preventScroll: true });
+}
+
 // Rows of names and values; those without a value are left out.
 export function facts(rows) {
   const shown = rows.filter(([, value]) => value !== undefined && value !== null && value !== "");

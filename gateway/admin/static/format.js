@@ -50,6 +50,7 @@ export function yes(value) {
 }
 
 const LIGHT = /^%LMQ%(mqtt|amqp)%(.*)$/;
+const AMQP = /^(\|r|\|h(?!%)|\|y(\d+)%)?(.*)$/; // what it refuses, an exchange, messages of a priority
 const ESCAPED = /\|(p|h|[0-9a-f]{2})|%/g;
 const SPECIAL = { p: "+", h: "#" };
 
@@ -58,12 +59,25 @@ function unescapeName(text) {
   return new TextDecoder().decode(Uint8Array.from(latin, (one) => one.charCodeAt(0)));
 }
 
-// The name of a light queue as people know it; one that is shortened by a hash stays as it is.
+// The name of a light queue as people know it; of a long one only some digits are known here.
 // Source: docs/storage-format.md, "Names of light queues".
 export function lightName(name) {
   const [, kind, rest] = LIGHT.exec(name) ?? [];
-  if (!kind || rest.includes("|z") || rest.includes("|t")) return name;
+  if (!kind) return name;
+  if (rest.startsWith("|z")) return `${kind === "mqtt" ? "filter" : "queue"} with a long name, ${rest.slice(2, 10)}…`;
   if (kind === "mqtt") return `filter ${unescapeName(rest)}`;
-  const end = rest.indexOf("%");
-  return end < 0 ? name : `queue ${unescapeName(rest.slice(end + 1))} in ${unescapeName(rest.slice(0, end))}`;
+  const [, special, level, parts] = AMQP.exec(rest);
+  const end = parts.indexOf("%");
+  if (end < 0) return name;
+  const [vhost, own] = [unescapeName(parts.slice(0, end)), parts.slice(end + 1)];
+  if (own.startsWith("|t")) return `queue that ends with its users in ${vhost}`;
+  if (special === "|h") return `exchange ${unescapeName(own)} in ${vhost}`;
+  const queue = `queue ${unescapeName(own)} in ${vhost}`;
+  if (special === "|r") return `${queue}, what it refused`;
+  return level ? `${queue}, priority ${level}` : queue;
 }
+
+// What a light queue is called in a list: by its door where that knows its name.
+export const calledName = (name) => (name.startsWith("%LMQ%") ? lightName(name) : name);
+
+export const plural = (number, one, many = `${one}s`) => `${count(number)} ${number === 1 ? one : many}`;

@@ -1,7 +1,7 @@
 // A list that the gateway pages, sorts and searches: only what is on the screen crosses the network.
 
 import { get } from "./api.js";
-import { h, told } from "./dom.js";
+import { h, renew, told } from "./dom.js";
 import { count } from "./format.js";
 
 const AGAIN_MS = 3_000;
@@ -25,7 +25,7 @@ export class List {
     main.append(
       h("form", { className: "bar", role: "search", onsubmit: (event) => event.preventDefault() }, h("label", { className: "grow" }, `Search by ${searched}`, search)),
       this.#trouble,
-      h("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: "Table" }, h("table", {}, this.#caption, this.#head, this.#rows)),
+      h("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: main.querySelector("h1")?.textContent ?? "Table" }, h("table", {}, this.#caption, this.#head, this.#rows)),
       this.#pager,
     );
     this.#showHead();
@@ -81,8 +81,9 @@ export class List {
   #show(found) {
     const items = Array.isArray(found) ? found : found.items;
     this.#caption.textContent = this.#describe(found, items);
-    this.#rows.replaceChildren(
-      ...items.map((item) =>
+    renew(
+      this.#rows,
+      items.map((item) =>
         h(
           "tr",
           {},
@@ -111,16 +112,16 @@ export class List {
   }
 }
 
-// A table of a few rows that are at hand; without a caption where a heading says what it is.
-export function table(caption, columns, items) {
+// A table of a few rows that are at hand; without a caption where a heading says what it is, which is its label then.
+export function table(caption, columns, items, label = caption) {
   return h(
     "div",
-    { className: "scroll", tabIndex: 0, role: "region", ariaLabel: caption || "Table" },
+    { className: "scroll", tabIndex: 0, role: "region", ariaLabel: label || "Table" },
     h(
       "table",
       {},
       caption && h("caption", {}, caption),
-      h("thead", {}, h("tr", {}, columns.map((column) => h("th", { scope: "col", className: column.isNumber ? "number" : "" }, column.title)))),
+      h("thead", {}, h("tr", {}, columns.map((column) => h("th", { scope: "col", className: column.isNumber ? "number" : "" }, column.isUnseen ? h("span", { className: "unseen" }, column.title) : column.title)))),
       h("tbody", {}, items.map((item) => h("tr", {}, columns.map((column) => h("td", { className: column.isNumber ? "number" : "" }, column.read(item)))))),
     ),
   );

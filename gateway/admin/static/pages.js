@@ -16,24 +16,25 @@ import { queues } from "./pages/queues.js";
 import { rights } from "./pages/rights.js";
 import { route } from "./pages/route.js";
 import { sessions } from "./pages/sessions.js";
+import { files, held } from "./pages/storage.js";
 import { topics } from "./pages/topics.js";
 
 export const PAGES = {
   overview, route, log, message, connections, sessions, subscriptions, retained,
   queues, exchanges, consumers, vhosts, policies, groups, users, logs, settings, topics,
-  letters, delayed, doors, bridges, rights, "fan-out": fanOut,
+  letters, delayed, doors, bridges, rights, held, files, "fan-out": fanOut,
 };
 
 // Pages that show nothing to others.
 export const FOR_ADMINISTRATORS = new Set(["message", "users", "rights", "settings", "logs"]);
 
 // Pages that tell of the gateway as a whole.
-export const FOR_MONITORS = new Set(["doors", "bridges"]);
+export const FOR_MONITORS = new Set(["doors", "bridges", "held", "files"]);
 
 export const NAVIGATION = [
   ["", [["overview", "Overview"], ["connections", "Connections"], ["route", "Where does it go?"], ["message", "Where did it go?"], ["log", "The log's queues"], ["fan-out", "Fan-out"], ["letters", "Dead letters"], ["delayed", "Delayed"]]],
   ["MQTT", [["topics", "Topics"], ["sessions", "Sessions"], ["subscriptions", "Subscriptions"], ["retained", "Retained"]]],
   ["AMQP", [["queues", "Queues"], ["exchanges", "Exchanges"], ["consumers", "Consumers"], ["policies", "Policies"], ["vhosts", "Virtual hosts"]]],
   ["RocketMQ", [["groups", "Groups"]]],
-  ["Gateway", [["doors", "Doors"], ["bridges", "Bridges"], ["users", "Users"], ["rights", "Rights"], ["settings", "Settings"], ["logs", "Log lines"]]],
+  ["Gateway", [["doors", "Doors"], ["bridges", "Bridges"], ["held", "Held back"], ["files", "Log files"], ["users", "Users"], ["rights", "Rights"], ["settings", "Settings"], ["logs", "Log lines"]]],
 ];

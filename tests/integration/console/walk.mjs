@@ -3,6 +3,8 @@
 
 import { chromium } from "playwright-core";
 
+import { findFaintTexts, findNameless, walkByKeys } from "./checks.mjs";
+
 const [base, executablePath] = process.argv.slice(2);
 const FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 const WIDTHS = [1280, 500];
@@ -20,6 +22,7 @@ async function open(browser, width, colorScheme, user = "guest") {
   });
   const page = await context.newPage();
   page.on("console", (said) => ["error", "warning"].includes(said.type()) && wrong(page.url(), said.text()));
+  page.on("request", (asked) => asked.url().startsWith(base) || wrong(page.url(), `it asks ${asked.url()}`));
   page.on("pageerror", (error) => wrong(page.url(), error.message));
   return page;
 }
@@ -30,24 +33,34 @@ async function findPages(page) {
   return page.evaluate(() => [...document.querySelectorAll("nav a")].map((node) => node.hash.slice(2)));
 }
 
-async function look(page, where) {
+// Show a page, and wait until it is that one and no longer the one before.
+async function go(page, where) {
+  const isThere = page.url() === `${base}/#/${where}`;
+  if (!isThere) await page.evaluate(() => document.querySelector("main h1")?.setAttribute("data-before", ""));
   await page.goto(`${base}/#/${where}`);
-  await page.waitForSelector("main h1");
+  await page.waitForSelector(isThere ? "main h1" : "main h1:not([data-before])");
+}
+
+async function look(page, where) {
+  await go(page, where);
   await page.waitForTimeout(700);
   seen += 1;
   const found = await page.evaluate(() => ({
     title: document.title,
     current: document.querySelectorAll("nav [aria-current=page]").length,
     isTooWide: document.documentElement.scrollWidth > innerWidth,
+    names: document.querySelector("main").innerText.match(/%LMQ%\S+/g) ?? [],
+    isEmpty: document.querySelector("main").innerText.trim().split("\n").length < 2,
     refusals: [...document.querySelectorAll("main .told.bad")].map((node) => node.textContent),
-    nameless: [...document.querySelectorAll("main input, main textarea, main select")].filter((node) => !node.labels?.length).length,
-    silent: [...document.querySelectorAll("main button")].filter((node) => !node.textContent.trim()).length,
+    isLoading: [...document.querySelectorAll("main caption")].some((node) => node.textContent === "loading"),
   }));
   if (!found.title.endsWith("LMQ Gateway")) wrong(where, `its title is ${found.title}`);
   if (found.current !== 1) wrong(where, `${found.current} entries of the navigation are the current one`);
   if (found.isTooWide) wrong(where, `it is wider than ${page.viewportSize().width} px`);
-  if (found.nameless) wrong(where, `${found.nameless} fields have no label`);
-  if (found.silent) wrong(where, `${found.silent} buttons have no name`);
+  if (found.isEmpty || found.isLoading) wrong(where, "it does not fill");
+  if (found.names.length) wrong(where, `it shows ${found.names[0]}`);
+  for (const fault of await page.evaluate(findNameless)) wrong(where, `a reader has no name for ${fault}`);
+  for (const fault of await page.evaluate(findFaintTexts)) wrong(where, `it cannot be read well: ${fault}`);
   for (const refusal of found.refusals) wrong(where, refusal);
 }
 
@@ -60,37 +73,121 @@ async function expectText(page, step, text) {
   }
 }
 
-async function walkThrough(page) {
-  await page.goto(`${base}/#/queues`);
+// From the overview to who holds a growing queue up: two clicks.
+async function findWhatGrows(page) {
+  await go(page, "overview");
+  await expectText(page, "overview", "What waits most");
+  for (const name of ["Messages in", "Sync to disk, mean", "Free on disk", "Memory", "Connections"]) {
+    const plot = page.locator(`main .card:has(h2:text-is("${name}")) svg polyline`);
+    await plot.waitFor({ state: "attached", timeout: 8_000 }).catch(() => wrong("overview", `${name} has no plot`));
+  }
+  await expectText(page, "what waits", "MQTT session, filter plant/#");
+  await page.click("main a:has-text('watched')");
+  await expectText(page, "what waits", "Nobody consumes: what comes stays.");
+}
+
+async function lookIntoAQueue(page) {
+  await go(page, "queues");
+  await page.fill("main input[type=search]", "readi");
+  await expectText(page, "search for a queue", "1 of ");
+  await page.click("main th button:has-text('Ready')");
+  await page.waitForSelector("main th[aria-sort=descending]:has-text('Ready')");
+  await page.waitForSelector("main td svg.spark polyline", { state: "attached", timeout: 10_000 }).catch(() => wrong("queues", "no sparkline is drawn"));
   await page.click("text=readings");
   await expectText(page, "a queue", "Unacknowledged");
+  await expectText(page, "who consumes", "a worker");
+  await expectText(page, "who consumes", "->");
+  await page.waitForSelector("main figure:has-text('Depth') svg polyline", { state: "attached", timeout: 8_000 }).catch(() => wrong("a queue", "its depth is not drawn"));
   await page.fill("textarea", "from the console");
   await page.click("button:has-text('Publish')");
   await expectText(page, "publish", "Published.");
-  await page.click("button:has-text('Look')");
-  await expectText(page, "look at messages", "21.5");
-  await page.goto(`${base}/#/route?topic=plant/1/temp`);
+  await page.click("button:has-text('Newest')");
+  await expectText(page, "look at the newest", "from the console");
+  await page.fill("label:has-text('From offset') >> nth=1", "4");
+  await page.click("button:has-text('Look from the offset')");
+  await expectText(page, "look from an offset", "2 messages");
+  await page.fill("label:has-text('From moment') >> nth=1", "2020-01-01T00:00:00");
+  await page.click("button:has-text('Look from the moment')");
+  await expectText(page, "look from a moment", "6 messages");
+}
+
+async function replayAndPurge(page) {
+  await page.fill("label:has-text('From offset') >> nth=0", "5");
+  await page.click("button:has-text('Replay from the offset')");
+  await page.keyboard.press("Escape"); // the question is taken back: nothing is done
+  await page.waitForSelector("dialog", { state: "detached", timeout: 8_000 }).catch(() => wrong("a question", "Escape does not close it"));
+  const back = await page.evaluate(() => document.activeElement.textContent);
+  if (back !== "Replay from the offset") wrong("a question", `the keys are on ${back} when it is closed`);
+  await page.click("button:has-text('Replay from the offset')");
+  await page.click("dialog button:has-text('Replay')");
+  await expectText(page, "replay", "Published 1 message again, up to offset 6.");
+  await page.click("button:has-text('Purge')");
+  await page.click("dialog button:has-text('Purge')");
+  await expectText(page, "purge", "Purged.");
+}
+
+async function seeWhereItGoes(page) {
+  await go(page, "route?topic=plant/1/temp");
   await expectText(page, "where it goes", "2 light queues");
-  if ((await page.locator("svg.graph rect").count()) < 5) wrong("where it goes", "the graph lacks boxes");
-  await page.goto(`${base}/#/log`);
+  await expectText(page, "where it goes", "queue readings in /");
+  await expectText(page, "where it goes", "1 reader");
+  if ((await page.locator("svg.graph rect").count()) < 6) wrong("where it goes", "the graph lacks boxes");
+  await page.fill("label:has-text('Published by') >> nth=0", "ann");
+  await page.click("button:has-text('Show') >> nth=0");
+  await expectText(page, "who may publish", "Refused: user 'ann' may not publish to topic 'plant/1/temp'");
+  await go(page, "log");
   await page.click("main a:has-text('plant/#')");
   await expectText(page, "messages of a filter", "21.5");
   await page.click("main table td a");
   await expectText(page, "where a message went", "Where it went: 2 queues");
   await expectText(page, "where a message went", "readings in /");
-  await page.goto(`${base}/#/sessions`);
+  await expectText(page, "where a message went", "away");
+  await go(page, "topics");
+  await expectText(page, "topics", "plant");
+  await expectText(page, "topics", "5 messages");
+  await page.click("main .tree a:has-text('temp')");
+  await expectText(page, "a topic", "2 light queues");
+}
+
+async function seeSessionsAndConnections(page) {
+  await go(page, "sessions");
   await page.click("main a:has-text('away')");
   await expectText(page, "a session", "Waiting for it");
-  await page.goto(`${base}/#/queues`);
-  await page.click("text=readings");
-  await page.click("button:has-text('Purge')");
-  await page.click("dialog button:has-text('Purge')");
-  await expectText(page, "purge", "Purged.");
-  await page.keyboard.press("Escape");
+  await expectText(page, "a session", "plant/#");
+  await go(page, "connections");
+  await page.click("main a:has-text('to be closed')");
+  await expectText(page, "a connection", "AMQP 0-9-1");
+  await page.click("button:has-text('Close the connection')");
+  await page.click("dialog button:has-text('Close')");
+  await page.waitForFunction(() => location.hash === "#/connections");
+  await page.waitForFunction(() => document.querySelector("main caption") && !document.querySelector("main").innerText.includes("to be closed"), null, { timeout: 8_000 }).catch(() => wrong("close", "the connection is still there"));
+}
+
+async function resetAGroup(page) {
+  await go(page, "groups");
+  await page.click("main a:has-text('billing')");
+  await expectText(page, "a group", "Orders/0");
+  await page.fill("label:has-text('Offset')", "0");
+  await page.click("button:has-text('Go to the offset')");
+  await page.click("dialog button:has-text('Reset')");
+  await expectText(page, "reset a group", "billing goes on at offset 0.");
+}
+
+async function seeWhatIsHeld(page) {
+  await go(page, "held");
+  await expectText(page, "held back", "away");
+  await expectText(page, "held back", "filter plant/#, offset 0");
+  await page.click("main a:has-text('filter plant/#') >> nth=0");
+  await expectText(page, "what is held", "21.5");
+  await go(page, "files");
+  await expectText(page, "log files", "is written to");
+  await page.click("main button:has-text('Let go')");
+  await page.click("dialog button:has-text('Let go')");
+  await expectText(page, "retention", "0 files went");
 }
 
 async function sendBack(page) {
-  await page.goto(`${base}/#/letters`);
+  await go(page, "letters");
   await page.click("main a:has-text('graves')");
   await expectText(page, "dead letters", "1 letters in graves");
   await page.click("button:has-text('Look at the first')");
@@ -102,7 +199,7 @@ async function sendBack(page) {
 }
 
 async function takeBack(page) {
-  await page.goto(`${base}/#/delayed`);
+  await go(page, "delayed");
   await expectText(page, "delayed", "later/1");
   await page.click("button:has-text('Take back')");
   await page.click("dialog button:has-text('Take back')");
@@ -111,12 +208,34 @@ async function takeBack(page) {
 }
 
 async function seeTheGateway(page) {
-  await page.goto(`${base}/#/fan-out`);
+  await go(page, "fan-out");
   await expectText(page, "fan-out", "plant/1/temp");
-  await expectText(page, "fan-out", "lmq report fan-out");
-  await page.goto(`${base}/#/doors`);
+  const [report] = await Promise.all([page.context().waitForEvent("page"), page.click("main a:has-text('The last report of Spark')")]);
+  await report.waitForLoadState();
+  if (!(await report.innerText("body")).includes("Fan-out of yesterday")) wrong("fan-out", "the report of Spark does not open");
+  await report.close();
+  for (const [where, text] of [
+    ["bridges", "There is none."],
+    ["policies", "^graves$"],
+    ["users", "management"],
+    ["settings", "fan_out_report"],
+    ["logs", "lines; "],
+    ["subscriptions", "plant/#"],
+    ["retained", "plant/1/temp"],
+    ["exchanges", "amq.topic"],
+    ["consumers", "a worker"],
+    ["vhosts", "v"],
+    ["doors", "rocketmq"],
+  ]) {
+    await go(page, where);
+    await expectText(page, where, text);
+  }
+  await go(page, "logs");
+  await page.fill("main input[type=search]", "no line has this");
+  await expectText(page, "search in the log's lines", "0 of the last");
+  await go(page, "doors");
   await expectText(page, "doors", "Bodies in and out");
-  await page.goto(`${base}/#/rights`);
+  await go(page, "rights");
   await page.fill("main input[placeholder='plant/1/temp']", "plant/1/temp");
   await page.click("button:has-text('May it publish there?')");
   await expectText(page, "a right", "Yes");
@@ -128,26 +247,26 @@ async function seeWhatOneThatManagesMay(browser) {
   await page.goto(base);
   await expectText(page, "overview without a login", "Messages in");
   await page.evaluate(() => fetch("api/whoami")); // from this machine it would look without a login
-  await page.goto(`${base}/#/queues`);
+  await go(page, "queues");
   await expectText(page, "queues", "in all");
-  await page.goto(`${base}/#/overview`); // with no page loaded anew
+  await go(page, "overview"); // with no page loaded anew
   await expectText(page, "overview after a login", "Your virtual hosts");
   if (await page.evaluate(() => scrollY)) wrong("overview", "it is shown from somewhere in its middle");
   const offered = await findPages(page);
   for (const where of offered) await look(page, where);
   if (offered.includes("settings") || !offered.includes("queues")) wrong("management", `it is offered ${offered}`);
-  await page.goto(`${base}/#/queues`);
+  await go(page, "queues");
   await expectText(page, "a queue of its own", "hers");
   await page.click("main a:has-text('hers')");
   await expectText(page, "a queue of its own", "Unacknowledged");
   await page.click("main a:has-text('its messages')");
   await expectText(page, "its messages", "They are shown to administrators here.");
-  await page.goto(`${base}/#/sessions/of ann`);
+  await go(page, "sessions/of ann");
   await expectText(page, "a session of its own", "offset 5");
   if (await page.locator("main a, main button").count()) wrong("a session of its own", "it is offered what it may not do");
-  await page.goto(`${base}/#/overview`);
+  await go(page, "overview");
   await expectText(page, "its overview", "Your virtual hosts");
-  await page.goto(`${base}/#/settings`);
+  await go(page, "settings");
   await expectText(page, "settings", "This page is for administrators.");
   await page.context().close();
 }
@@ -162,18 +281,43 @@ async function timeFirstPaint(browser) {
   return Math.round(paint);
 }
 
-async function useKeys(page) {
-  await page.goto(`${base}/#/`);
+async function useKeys(page, pages) {
+  await go(page, "");
   await page.reload(); // where the keys were before does not count
   await page.waitForSelector("main h1");
   await page.keyboard.press("Tab");
   const first = await page.evaluate(() => document.activeElement.className);
   if (first !== "skip") wrong("keyboard", `the first stop is ${first}`);
+  for (const where of pages) {
+    await go(page, where);
+    await page.waitForTimeout(500);
+    const { stops, faults } = await walkByKeys(page);
+    if (stops < 5) wrong(where, `there are ${stops} stops for the keys`);
+    for (const fault of faults) wrong(where, fault);
+  }
+}
+
+// On a narrow screen the pages are behind a button, which Escape closes and the keys reach.
+async function useTheMenu(browser) {
+  const page = await open(browser, WIDTHS[1], "dark");
+  await page.goto(base);
+  await page.waitForSelector("main h1");
+  if (await page.isVisible("nav")) wrong("menu", "it is open at first");
+  await page.focus("#menu");
   await page.keyboard.press("Enter");
+  await page.waitForSelector("nav a:has-text('Held back')");
+  await page.keyboard.press("Escape");
+  if (await page.isVisible("nav")) wrong("menu", "Escape does not close it");
+  if ((await page.evaluate(() => document.activeElement.id)) !== "menu") wrong("menu", "the keys are lost when it closes");
+  await page.keyboard.press("Enter");
+  await page.click("nav a:has-text('Log files')");
+  await expectText(page, "menu", "is written to");
+  if (await page.isVisible("nav")) wrong("menu", "it stays open");
+  await page.context().close();
 }
 
 async function showHostileText(page) {
-  await page.goto(`${base}/#/sessions`);
+  await go(page, "sessions");
   await expectText(page, "a name with markup", "<img src=x onerror=alert(1)>");
   if (await page.locator("main img").count()) wrong("a name with markup", "it became an element");
 }
@@ -187,11 +331,18 @@ for (const width of WIDTHS) {
   await each.context().close();
 }
 await showHostileText(page);
-await walkThrough(page);
+await findWhatGrows(page);
+await useKeys(page, pages);
+await lookIntoAQueue(page);
+await replayAndPurge(page);
+await seeWhereItGoes(page);
+await seeSessionsAndConnections(page);
+await resetAGroup(page);
+await seeWhatIsHeld(page);
 await sendBack(page);
 await takeBack(page);
 await seeTheGateway(page);
-await useKeys(page);
+await useTheMenu(browser);
 await seeWhatOneThatManagesMay(browser);
 console.log(`first paint after ${await timeFirstPaint(browser)} ms`);
 await browser.close();

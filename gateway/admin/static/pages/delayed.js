@@ -2,7 +2,7 @@
 
 import { get, path, remove } from "../api.js";
 import { mayAskAll } from "../caller.js";
-import { confirmed, h, told } from "../dom.js";
+import { confirmed, h, renew, told } from "../dom.js";
 import { bytes, count, duration, moment } from "../format.js";
 import { table } from "../list.js";
 
@@ -33,13 +33,14 @@ export const delayed = {
       { title: "Publisher", read: (one) => one.client || one.user || "" },
       { title: "Bytes", isNumber: true, read: (one) => bytes(one.body_bytes) },
       { title: "Body", read: (one) => h("span", { className: "mono" }, one.body.length > 120 ? `${one.body.slice(0, 120)}…` : one.body) },
-      { title: "", read: (one) => mayAskAll() && h("button", { className: "act danger", type: "button", onclick: () => takeBack(one) }, "Take back") },
+      { title: "Change", isUnseen: true, read: (one) => mayAskAll() && h("button", { className: "act danger", type: "button", onclick: () => takeBack(one) }, "Take back") },
     ];
     const load = async (after) => {
       try {
         const found = await get("api/lmq/delayed", { count: COUNT, after, door: door.value || undefined, name: name.value }, signal);
         said.textContent = `${count(found.waiting)} wait, about in the order in which they are due.`;
-        shown.replaceChildren(
+        renew(
+          shown,
           table(found.items.length ? `${count(found.items.length)} shown` : "none here", columns, found.items),
           found.next ? h("div", { className: "bar" }, h("button", { className: "act", type: "button", onclick: () => load(found.next) }, "On")) : "",
         );

@@ -1,10 +1,10 @@
 // In how many queues messages are, now, and what a copy in each had cost; and the report that Spark made.
 
 import { get } from "../api.js";
-import { card, h, told } from "../dom.js";
+import { addressLink } from "../browser.js";
+import { card, h, renew, told } from "../dom.js";
 import { bytes, count, duration } from "../format.js";
 import { table } from "../list.js";
-import { addressLink } from "./log.js";
 
 const AGAIN_MS = 5_000;
 
@@ -40,7 +40,8 @@ export const fanOut = {
     const load = async () => {
       const found = await get("api/lmq/fan-out", { messages: 1_000 }, signal);
       box.replaceChildren();
-      shown.replaceChildren(
+      renew(
+        shown,
         h(
           "div",
           { className: "cards" },

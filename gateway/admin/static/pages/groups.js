@@ -1,7 +1,7 @@
 // Groups of RocketMQ's consumers: how far each is on each queue, and where it is to go on.
 
-import { get, path, post } from "../api.js";
-import { card, confirmed, h, told } from "../dom.js";
+import { get, path, post, unlessLeft } from "../api.js";
+import { card, confirmed, h, renew, told } from "../dom.js";
 import { count } from "../format.js";
 import { List, table } from "../list.js";
 import { logLink } from "./log.js";
@@ -30,7 +30,7 @@ function makeReset(group, box, again) {
     } catch (error) {
       box.replaceChildren(told(error.message, true));
     }
-    await again();
+    await unlessLeft(again());
   };
   const byOffset = () => offset.value !== "" && reset({ offset: Number(offset.value) }, `at offset ${count(Number(offset.value))}`);
   const byMoment = () => at.value && reset({ at_ms: new Date(at.value).getTime() }, `at what was stored from ${at.value.replace("T", " ")} on`);
@@ -57,7 +57,8 @@ async function showGroup(main, signal, group) {
   const load = async () => {
     const found = (await get("api/lmq/groups", { name: group }, signal)).filter((one) => one.group === group);
     const lag = found.reduce((total, one) => total + one.lag, 0);
-    figures.replaceChildren(
+    renew(
+      figures,
       h("div", { className: "cards" }, card("Lag", count(lag), "messages"), card("Members", count(Math.max(0, ...found.map((one) => one.members)))), card("Queues", count(found.length))),
       table(found.length ? "Its places" : "The group has no place on any queue.", COLUMNS.slice(1), found.slice(0, 1_000)),
     );

@@ -1,6 +1,6 @@
 // Dead letters: where they lie, why they died, and sending them back.
 
-import { get, path, post } from "../api.js";
+import { get, path, post, unlessLeft } from "../api.js";
 import { confirmed, h, told } from "../dom.js";
 import { age, count, moment } from "../format.js";
 import { List, table } from "../list.js";
@@ -59,7 +59,7 @@ async function showLetters(main, signal, vhost, name) {
     } catch (error) {
       box.replaceChildren(told(error.message, true));
     }
-    await load();
+    await unlessLeft(load());
   };
   main.append(
     figures,

@@ -5,7 +5,7 @@ import { h } from "../dom.js";
 import { bytes, count, moment, yes } from "../format.js";
 import { List } from "../list.js";
 import { logLink } from "./log.js";
-import { queueLink } from "./queues.js";
+import { connectionLink, queueLink } from "./queues.js";
 
 function listPage(title, said, settings) {
   return {
@@ -46,7 +46,8 @@ export const consumers = listPage("Consumers", "", {
   columns: [
     { title: "Tag", read: (one) => one.consumer_tag },
     { title: "Queue", read: (one) => queueLink(one.queue.vhost, one.queue.name) },
-    { title: "Channel", read: (one) => one.channel_details.name },
+    { title: "Connection", read: (one) => connectionLink(one.channel_details.connection_name) },
+    { title: "Channel", isNumber: true, read: (one) => count(one.channel_details.number) },
     { title: "Prefetch", isNumber: true, read: (one) => count(one.prefetch_count) },
     { title: "Acknowledges", read: (one) => yes(one.ack_required) },
     { title: "Active", read: (one) => yes(one.active) },
@@ -59,7 +60,9 @@ export const vhosts = listPage("Virtual hosts", "", {
   columns: [
     { title: "Virtual host", sort: "name", read: (one) => one.name },
     { title: "Description", read: (one) => one.description ?? "" },
-    { title: "Messages", isNumber: true, read: (one) => count(one.messages) },
+    { title: "Queues", isNumber: true, read: (one) => count(one.lmq.queues) },
+    { title: "Connections", isNumber: true, read: (one) => count(one.lmq.connections) },
+    { title: "Has MQTT's topics", read: (one) => yes(one.lmq.has_mqtt_topics) },
   ],
 });
 

@@ -1,12 +1,11 @@
 // Every light queue of the log, its messages from an offset or a moment, and where a message went.
 
 import { get, path } from "../api.js";
+import { makeBrowser } from "../browser.js";
 import { mayAskAll, seesAll } from "../caller.js";
-import { card, facts, h, told } from "../dom.js";
-import { bytes, count, lightName, moment, rate } from "../format.js";
-import { List, table } from "../list.js";
-
-const PAGE = 20;
+import { card, facts, h } from "../dom.js";
+import { calledName, count, lightName, moment, rate } from "../format.js";
+import { List } from "../list.js";
 
 // A link into a queue of the log, from an offset on; text where that is not shown: clients share the queues of MQTT.
 export function logLink(lightQueue, offset, text) {
@@ -15,7 +14,7 @@ export function logLink(lightQueue, offset, text) {
 }
 
 const COLUMNS = [
-  { title: "Queue", sort: "name", read: (one) => logLink(one.light_queue, undefined, one.name) },
+  { title: "Queue", sort: "name", read: (one) => logLink(one.light_queue, undefined, calledName(one.name)) },
   { title: "Door", sort: "door", read: (one) => one.door },
   { title: "Virtual host", sort: "vhost", read: (one) => one.vhost },
   { title: "Kept", isNumber: true, sort: "kept", read: (one) => count(one.kept) },
@@ -31,58 +30,10 @@ function listQueues(main, signal) {
   new List(main, signal, { from: "api/lmq/queues", columns: COLUMNS });
 }
 
-export function messageLink(id) {
-  return h("a", { href: `#/message/${path(id)}` }, id);
-}
-
-// Where a message was published, by its topic or its exchange and routing key: a link to where that leads now.
-export function addressLink(one) {
-  if (typeof one.exchange !== "string") return h("a", { href: `#/route?topic=${encodeURIComponent(one.topic)}` }, one.topic);
-  const where = new URLSearchParams({ exchange: one.exchange, key: one.routing_key });
-  return h("a", { href: `#/route?${where}` }, `${one.exchange || "(default)"} ${one.routing_key}`);
-}
-
-const cut = (text, length = 160) => (text.length > length ? `${text.slice(0, length)}…` : text);
-
-const MESSAGES = [
-  { title: "Offset", isNumber: true, read: (one) => count(one.offset) },
-  { title: "Message", read: (one) => messageLink(one.id) },
-  { title: "Published to", read: addressLink },
-  { title: "Stored", read: (one) => moment(one.stored_at_ms) },
-  { title: "Bytes", isNumber: true, read: (one) => bytes(one.body_bytes) },
-  { title: "Body", read: (one) => h("span", { className: "mono" }, one.encoding === "base64" ? `base64 ${cut(one.body)}` : cut(one.body)) },
-];
-
 async function showQueue(main, signal, name, params) {
-  const where = `api/lmq/queues/${path(name)}`;
-  const box = h("div");
-  const messages = h("div");
-  const offset = h("input", { type: "number", min: 0, value: params.get("offset") ?? "" });
-  const at = h("input", { type: "datetime-local", step: 1 });
-  const queue = await get(where, {}, signal);
-  const look = async (asked) => {
-    try {
-      const found = (await get("api/lmq/messages", { ...asked, queue: name, count: PAGE }, signal)).items;
-      messages.replaceChildren(table(found.length ? `${count(found.length)} messages` : "no message there", MESSAGES, found), ...turns(found));
-    } catch (error) {
-      if (error.name !== "AbortError") messages.replaceChildren(told(error.message, true));
-    }
-  };
-  const turns = (found) => {
-    const [first, last] = [found[0]?.offset, found.at(-1)?.offset];
-    if (first === undefined) return [];
-    const turn = (to) => () => look({ offset: Math.max(to, queue.first_offset) });
-    return [
-      h(
-        "div",
-        { className: "bar" },
-        h("button", { className: "act", type: "button", disabled: first <= queue.first_offset, onclick: turn(first - PAGE) }, "Earlier"),
-        h("button", { className: "act", type: "button", onclick: turn(last + 1) }, "Later"),
-      ),
-    ];
-  };
+  const queue = await get(`api/lmq/queues/${path(name)}`, {}, signal);
   main.append(
-    h("div", { className: "cards" }, card("Kept", count(queue.kept)), card("Readers", count(queue.readers)), queue.messages_ready === undefined ? "" : card("Ready", count(queue.messages_ready))),
+    h("div", { className: "cards" }, card("Kept", count(queue.kept)), card("Readers", count(queue.readers)), queue.messages_ready === null ? "" : card("Ready", count(queue.messages_ready))),
     facts([
       ["Door", queue.door],
       ["Virtual host", queue.vhost],
@@ -91,26 +42,15 @@ async function showQueue(main, signal, name, params) {
       ["Newest message", moment(queue.newest_at_ms)],
       ["Name in the log", h("code", { className: "mono" }, name)],
     ]),
-    box,
     h("h2", {}, "Messages"),
   );
   if (!mayAskAll()) {
     main.append(h("p", { className: "faint" }, "They are shown to administrators here."));
     return;
   }
-  main.append(
-    h("p", { className: "faint" }, "Looking consumes nothing."),
-    h(
-      "div",
-      { className: "bar" },
-      h("label", {}, "From offset", offset),
-      h("button", { className: "act", type: "button", onclick: () => look({ offset: offset.value || undefined }) }, "Look"),
-      h("label", {}, "From moment", at),
-      h("button", { className: "act", type: "button", onclick: () => look({ at_ms: at.value ? new Date(at.value).getTime() : undefined }) }, "Look"),
-    ),
-    messages,
-  );
-  await look(params.has("offset") ? { offset: params.get("offset") } : {});
+  const browser = makeBrowser(name, signal);
+  main.append(browser.node);
+  await (params.has("offset") ? browser.begin(params.get("offset")) : browser.look({}));
 }
 
 export const log = {

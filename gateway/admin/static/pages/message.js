@@ -1,10 +1,11 @@
 // One message: what it carries, and where it went.
 
 import { get, path } from "../api.js";
+import { addressLink, messageLink } from "../browser.js";
 import { facts, h } from "../dom.js";
 import { count, lightName, moment, yes } from "../format.js";
 import { table } from "../list.js";
-import { addressLink, logLink } from "./log.js";
+import { logLink } from "./log.js";
 
 function when({ from_ms: from, until_ms: until }) {
   if (from && from === until) return moment(from);
@@ -18,7 +19,7 @@ const READERS = [
   { title: "How far", read: (one) => h("span", { className: one.stage === "done" ? "" : "warn" }, one.outcome ?? one.stage) },
   { title: "When", read: when },
   { title: "By", read: (one) => one.by },
-  { title: "Dead letter", read: (one) => (one.letter ? h("a", { href: `#/message/${path(one.letter.id)}` }, one.letter.id) : "") },
+  { title: "Dead letter", read: (one) => (one.letter ? messageLink(one.letter.id) : "") },
   { title: "Note", read: (one) => one.note },
 ];
 
@@ -45,7 +46,7 @@ async function showMessage(main, signal, id) {
       ["Door", found.door],
       ["Publisher", [found.client, found.user && `user ${found.user}`].filter(Boolean).join(", ")],
       ["QoS", found.qos],
-      ["Dead letter of", found.letter_of === null ? "" : h("a", { href: `#/message/${path(found.letter_of)}` }, found.letter_of)],
+      ["Dead letter of", found.letter_of === null ? "" : messageLink(found.letter_of)],
       ["Retained", found.retain ? yes(true) : ""],
       ["Body", `${count(found.body_bytes)} bytes${found.encoding === "base64" ? ", in base64" : ""}${found.is_cut ? ", the first of them" : ""}`],
     ]),
@@ -53,7 +54,7 @@ async function showMessage(main, signal, id) {
   );
   if (properties.length) {
     const columns = [{ title: "Property", read: ([name]) => name }, { title: "Value", read: ([, value]) => h("span", { className: "mono" }, value) }];
-    main.append(h("h2", {}, "Properties"), table("", columns, properties));
+    main.append(h("h2", {}, "Properties"), table("", columns, properties, "Properties"));
   }
   main.append(
     h("h2", {}, `Where it went: ${count(found.queue_count)} ${found.queue_count === 1 ? "queue" : "queues"}`),

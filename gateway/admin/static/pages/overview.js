@@ -1,11 +1,12 @@
 // What the whole gateway does now.
 
 import { seesAll } from "../caller.js";
-import { card, facts, h } from "../dom.js";
+import { card, facts, h, renew } from "../dom.js";
 import { bytes, count, duration, rate } from "../format.js";
 import { table } from "../list.js";
 import { live } from "../live.js";
 import { plot } from "../plot.js";
+import { showWaiting } from "../waiting.js";
 
 const sum = (sample, field) => Object.values(sample.doors).reduce((total, door) => total + door[field], 0);
 
@@ -35,6 +36,7 @@ function showDoors(sample) {
       { title: "Dropped", read: ([, door]) => reasons(door.dropped) },
     ],
     Object.entries(sample.doors),
+    "Doors",
   );
 }
 
@@ -49,7 +51,7 @@ function showBridges(sample) {
     { title: "Failures", isNumber: true, read: ([, bridge]) => count(bridge.failures) },
     { title: "Dropped", isNumber: true, read: ([, bridge]) => count(Object.values(bridge.dropped).reduce((total, one) => total + one, 0)) },
   ];
-  return [table("Bridges", columns, bridges)];
+  return [h("h2", {}, "Bridges"), table("", columns, bridges, "Bridges")];
 }
 
 // What a copy in each queue would have cost: the index entries of what was stored since the start, at its mean size.
@@ -100,7 +102,7 @@ export const overview = {
     const about = h("div");
     const bridges = h("div");
     const fanOut = h("div");
-    main.append(cards, h("h2", {}, "Doors"), doors, bridges, h("h2", {}, "Fan-out since the start"), fanOut, h("h2", {}, "Gateway"), about);
+    main.append(cards, h("h2", {}, "What waits most"), showWaiting(signal), h("h2", {}, "Doors"), doors, bridges, h("h2", {}, "Fan-out since the start"), fanOut, h("h2", {}, "Gateway"), about);
     const draw = () => {
       const sample = live.last;
       if (!sample?.doors) return;
@@ -114,8 +116,8 @@ export const overview = {
         standing("Memory", (one) => one.memory_bytes, bytes),
         standing("Free on disk", (one) => one.disk_free_bytes, bytes),
       );
-      doors.replaceChildren(showDoors(sample));
-      bridges.replaceChildren(...showBridges(sample));
+      renew(doors, showDoors(sample));
+      renew(bridges, showBridges(sample));
       fanOut.replaceChildren(showFanOut(sample));
       about.replaceChildren(
         facts([

@@ -1,8 +1,10 @@
 // AMQP's queues, and one of them.
 
 import { get, path, post, remove } from "../api.js";
-import { card, confirmed, facts, h, told } from "../dom.js";
-import { age, bytes, count, moment, rate, yes } from "../format.js";
+import { makeBrowser } from "../browser.js";
+import { mayAskAll } from "../caller.js";
+import { card, confirmed, facts, h, renew, told } from "../dom.js";
+import { age, bytes, count, moment, plural, rate, yes } from "../format.js";
 import { List, table } from "../list.js";
 import { plot, tall } from "../plot.js";
 import { logLink } from "./log.js";
@@ -19,6 +21,9 @@ function noteDepth(queue) {
   if (depths.size > 2_000) depths.delete(depths.keys().next().value);
   return depths.get(key);
 }
+
+// AMQP calls connections by their ends; what clients call themselves is on the page.
+export const connectionLink = (name) => h("a", { href: `#/connections/${path(name)}` }, name);
 
 export function queueLink(vhost, name) {
   return h("a", { href: `#/queues/${path(vhost, name)}` }, name);
@@ -52,38 +57,50 @@ async function act(box, doing, done) {
   }
 }
 
-// What a message carries, as people read it.
-export function message(found) {
-  const body = found.payload_encoding === "base64" ? `${found.payload} (base64)` : found.payload;
-  return h(
-    "article",
-    { className: "card" },
-    facts([
-      ["Exchange", found.exchange || "(default)"],
-      ["Routing key", found.routing_key],
-      ["Redelivered", yes(found.redelivered)],
-      ["Properties", Object.keys(found.properties ?? {}).length ? h("code", { className: "mono" }, JSON.stringify(found.properties)) : ""],
-      ["Bytes", count(found.payload_bytes)],
-    ]),
-    h("pre", {}, body),
-  );
+// Messages of higher priorities are in light queues of their own.
+// Source: docs/storage-format.md, "Names of light queues".
+function levelLinks(lightQueue, most) {
+  if (!most || lightQueue.includes("|z")) return "";
+  const level = (number) => logLink(number ? lightQueue.replace("%LMQ%amqp%", `%LMQ%amqp%|y${number}%`) : lightQueue, undefined, `${number}`);
+  return h("p", {}, "Shown are those of priority 0. Of each priority: ", Array.from({ length: most + 1 }, (_, number) => [level(number), " "]));
 }
 
-function makeBrowser(where, box) {
-  const number = h("input", { type: "number", min: 1, max: 50, value: 10 });
-  const messages = h("div", { className: "cards" });
-  const look = async () => {
-    const asked = { count: Number(number.value), ackmode: "ack_requeue_true", encoding: "auto", truncate: 10_000 };
-    const found = await post(`${where}/get`, asked);
-    messages.replaceChildren(...found.map(message));
-    if (!found.length) messages.replaceChildren(h("p", { className: "faint" }, "No message is ready."));
+function makeReplay(vhost, name, box) {
+  const ask = async (wanted, said) => {
+    if (!(await confirmed(`Publish to ${name} again what came to it ${said}? Its consumers get it once more.`, "Replay"))) return;
+    await act(box, async () => {
+      const { replayed, left, next_offset: next } = await post("api/lmq/replay", { vhost, source: name, ...wanted });
+      return told(`Published ${plural(replayed, "message")} again, up to offset ${count(next)}.${left ? ` ${count(left)} of other users stay.` : ""}`, left > 0);
+    });
   };
+  const offset = h("input", { type: "number", min: 0, required: true });
+  const at = h("input", { type: "datetime-local", step: 1, required: true });
+  const form = (field, label, verb, submit) => h("form", { className: "bar", onsubmit: (event) => (event.preventDefault(), submit()) }, h("label", {}, label, field), h("button", { className: "act" }, verb));
   return [
-    h("h2", {}, "Messages"),
-    h("p", { className: "faint" }, "Takes messages from the head and puts them back, and consumers see them as redelivered. The log's page looks without taking."),
-    h("div", { className: "bar" }, h("label", {}, "How many", number), h("button", { className: "act", type: "button", onclick: () => act(box, look, "Put back.") }, "Look")),
-    messages,
+    h("h2", {}, "Replay"),
+    h("p", { className: "faint" }, "Publishes what the log still has once more, a thousand messages at a time; what is there stays."),
+    h(
+      "div",
+      { className: "bar" },
+      form(offset, "From offset", "Replay from the offset", () => ask({ offset: Number(offset.value) }, `from offset ${count(Number(offset.value))} on`)),
+      form(at, "From moment", "Replay from the moment", () => ask({ at_ms: new Date(at.value).getTime() }, `from ${at.value.replace("T", " ")} on`)),
+    ),
   ];
+}
+
+const CONSUMERS = [
+  { title: "Consumer", read: (one) => one.consumer_tag },
+  { title: "Connection", read: (one) => connectionLink(one.channel_details.connection_name) },
+  { title: "User", read: (one) => one.channel_details.user },
+  { title: "Prefetch", isNumber: true, read: (one) => (one.prefetch_count ? count(one.prefetch_count) : "no limit") },
+  { title: "Acknowledges", read: (one) => yes(one.ack_required) },
+  { title: "Active", read: (one) => yes(one.active) },
+];
+
+function showConsumers(queue) {
+  const found = queue.consumer_details;
+  if (!found.length) return h("p", { className: queue.messages_ready ? "bad" : "" }, queue.messages_ready ? "Nobody consumes: what comes stays." : "Nobody consumes.");
+  return table(found.length < queue.consumers ? `The first ${count(found.length)} of ${count(queue.consumers)}` : plural(found.length, "consumer"), CONSUMERS, found);
 }
 
 function makeActions(vhost, name, where, box) {
@@ -122,17 +139,16 @@ function makeActions(vhost, name, where, box) {
 
 async function showQueue(main, signal, vhost, name) {
   const where = `api/queues/${path(vhost, name)}`;
-  const box = h("div");
-  const figures = h("div");
-  const bindings = h("div");
-  main.append(figures, box, makeActions(vhost, name, where, box), bindings, ...makeBrowser(where, box));
+  const [box, figures, bindings, messages] = Array.from({ length: 4 }, () => h("div"));
+  main.append(figures, h("h2", {}, "Change it"), box, makeActions(vhost, name, where, box), ...makeReplay(vhost, name, box), bindings, messages);
   const seen = [];
   const load = async () => {
     const queue = await get(where, {}, signal);
     const stats = queue.message_stats;
     seen.push({ depth: queue.messages, given: stats.publish_details.rate, left: stats.ack_details.rate });
     if (seen.length > KEPT) seen.shift();
-    figures.replaceChildren(
+    renew(
+      figures,
       h(
         "div",
         { className: "cards small" },
@@ -141,15 +157,17 @@ async function showQueue(main, signal, vhost, name) {
         card("Consumers", count(queue.consumers)),
         card("In", rate(stats.publish_details.rate), "/s"),
         card("Out", rate(stats.ack_details.rate), "/s"),
-        card("Oldest waits", age(queue.lmq?.oldest_at_ms) || "–"),
+        card("Oldest waits", age(queue.lmq.oldest_at_ms) || "–"),
       ),
       seen.length > 1 && h(
         "div",
-        { className: "cards" },
+        { className: "cards tall" },
         tall(seen.map((one) => one.depth), "Depth since this page opened", count),
         tall(seen.map((one) => one.given), "In /s", rate),
         tall(seen.map((one) => one.left), "Out /s", rate),
       ),
+      h("h2", {}, "Consumers"),
+      showConsumers(queue),
       h("h2", {}, "Queue"),
       facts([
         ["Virtual host", queue.vhost],
@@ -159,14 +177,23 @@ async function showQueue(main, signal, vhost, name) {
         ["Policy", queue.policy],
         ["Messages that ever came", count(stats.publish)],
         ["Bytes of those that are there, about", bytes(queue.message_bytes)],
-        ["Newest message", moment(queue.lmq?.newest_at_ms)],
-        ["In the log", queue.lmq && logLink(queue.lmq.light_queue, undefined, "its messages, from any offset or moment")],
-        ["Kept offsets", queue.lmq && `${count(queue.lmq.first_offset)} to ${count(queue.lmq.next_offset)}`],
+        ["Newest message", moment(queue.lmq.newest_at_ms)],
+        ["In the log", logLink(queue.lmq.light_queue, undefined, "its messages, from any offset or moment")],
+        ["Kept offsets", `${count(queue.lmq.first_offset)} to ${count(queue.lmq.next_offset)}`],
       ]),
     );
+    return queue;
   };
-  await load();
+  const queue = await load();
   bindings.replaceChildren(h("h2", {}, "Bindings"), await showBindings(`${where}/bindings`, signal));
+  messages.replaceChildren(h("h2", {}, "Messages"));
+  if (mayAskAll()) {
+    const browser = makeBrowser(queue.lmq.light_queue, signal);
+    messages.append(levelLinks(queue.lmq.light_queue, queue.arguments["x-max-priority"]), browser.node);
+    browser.look({});
+  } else {
+    messages.append(h("p", { className: "faint" }, "They are shown to administrators here."));
+  }
   const timer = setInterval(() => document.hidden || load().catch((error) => signal.aborted || box.replaceChildren(told(error.message, true))), 2_000);
   signal.addEventListener("abort", () => clearInterval(timer));
 }
@@ -174,7 +201,7 @@ async function showQueue(main, signal, vhost, name) {
 export async function showBindings(where, signal) {
   const found = await get(where, {}, signal);
   return table(
-    found.length ? `${count(found.length)} bindings` : "no binding",
+    found.length ? plural(found.length, "binding") : "no binding",
     [
       { title: "From exchange", read: (binding) => (binding.source ? h("a", { href: `#/exchanges/${path(binding.vhost, binding.source)}` }, binding.source) : "(default)") },
       { title: "Key", read: (binding) => binding.routing_key },

@@ -25,7 +25,7 @@ const TOPICS = [
 
 // In the order in which they are asked: the first that is for a question decides.
 const RULES = [
-  { title: "", isNumber: true, read: (one) => count(one.place) },
+  { title: "Order", isNumber: true, read: (one) => count(one.place) },
   { title: "Rule", read: (one) => h("span", { className: one.permit === "deny" ? "bad" : "" }, one.permit) },
   { title: "What", read: (one) => one.actions.join(", ") },
   { title: "Says", read: (one) => code(one.text.split(" ").slice(2).join(" ") || "everybody, everything") },

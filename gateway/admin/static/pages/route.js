@@ -2,7 +2,8 @@
 
 import { get } from "../api.js";
 import { h, svg, told } from "../dom.js";
-import { count, lightName } from "../format.js";
+import { count, duration, lightName, plural } from "../format.js";
+import { logLink } from "./log.js";
 
 const ROW = 62;
 const BOX = { width: 220, height: 42 };
@@ -34,14 +35,31 @@ function waysOf({ bindings, filters }) {
   return bindings.length ? bindings.map((name) => ["binding", name]) : filters.map((name) => ["filter", name]);
 }
 
-// The graph of an answer of /api/explain: each light queue is reached by its filters and bindings.
+// One of MQTT is called as its filter; a name in the log does not tell a long one.
+function nameOf(queue) {
+  if (queue.filters.length && queue.name.startsWith("%LMQ%mqtt%")) return `filter ${queue.filters[0]}`;
+  return /\|[zt]/.test(queue.name) && queue.called ? queue.called : lightName(queue.name);
+}
+
+const exchangeOf = (found) => `${found.kind} exchange ${found.exchange || "(default)"}`;
+
+// What is published, and the exchanges that it passes, as boxes from top to bottom: kind, name and class.
+function givenOf(found) {
+  const rights = found.is_allowed === null ? [] : [[found.is_allowed ? "allowed" : "refused", `user ${found.user || "(no login)"}`, found.is_allowed ? "" : "refused"]];
+  const said = found.door === "mqtt" ? ["topic", found.topic, "given"] : [exchangeOf(found), found.routing_key, "given"];
+  const passed = found.exchanges.filter((one) => found.door === "mqtt" || one.name !== found.exchange);
+  return [...rights, said, ...passed.map((one) => [`${one.kind} exchange`, one.name || "(default)", ""])];
+}
+
+// The graph of an answer of /api/explain/publish: each light queue is reached by its filters and bindings.
 export function drawRoute(found) {
-  const given = found.exchange === undefined ? ["topic", found.topic] : [`${found.kind} exchange ${found.exchange || "(default)"}`, found.routing_key];
+  const given = givenOf(found);
   const steps = found.queues.map(waysOf);
   const heights = steps.map((ways) => Math.max(ways.length, 1) * ROW);
-  const height = Math.max(heights.reduce((total, one) => total + one, 0), ROW) + 10;
-  const graph = svg("svg", { class: "graph", viewBox: `0 0 ${STEPS[2] + BOX.width + 10} ${height}`, role: "img", "aria-label": `where ${given[1]} goes` });
-  const middle = (height - BOX.height) / 2;
+  const height = Math.max(heights.reduce((total, one) => total + one, 0), given.length * ROW) + 10;
+  const graph = svg("svg", { class: "graph", viewBox: `0 0 ${STEPS[2] + BOX.width + 10} ${height}`, role: "img", "aria-label": `where ${found.topic || found.routing_key} goes` });
+  const first = (height - given.length * ROW) / 2 + (ROW - BOX.height) / 2;
+  const middle = first + (given.length - 1) * ROW;
   let top = 8;
   found.queues.forEach((queue, i) => {
     const queueTop = top + (heights[i] - ROW) / 2;
@@ -50,30 +68,37 @@ export function drawRoute(found) {
       graph.append(line(STEPS[0], middle, STEPS[1], y), line(STEPS[1], y, STEPS[2], queueTop), box(STEPS[1], y, kind, name));
     });
     if (!steps[i].length) graph.append(line(STEPS[0], middle, STEPS[2], queueTop));
-    graph.append(box(STEPS[2], queueTop, `${count(queue.readers)} readers, next ${count(queue.max_offset)}`, lightName(queue.name)));
+    graph.append(box(STEPS[2], queueTop, `${plural(queue.readers, "reader")}, next ${count(queue.max_offset)}`, nameOf(queue)));
     top += heights[i];
   });
-  graph.append(box(STEPS[0], middle, ...given, "given"));
+  given.forEach((one, i) => {
+    const y = first + i * ROW;
+    if (i) graph.append(svg("path", { d: `M${STEPS[0] + BOX.width / 2},${y - ROW + BOX.height} V${y}` }));
+    graph.append(box(STEPS[0], y, ...one));
+  });
   return graph;
 }
 
-// The same in words, for those that do not see the graph.
+// The same in words, for those that do not see the graph, with links to each queue's messages.
 function sayRoute(found) {
   return h(
     "ul",
     {},
-    found.queues.map((queue) => h("li", {}, `${lightName(queue.name)} by ${waysOf(queue).map((way) => way.join(" ")).join(", ") || "its name"}: ${count(queue.readers)} readers`)),
+    found.queues.map((queue) => h("li", {}, logLink(queue.name, undefined, nameOf(queue)), ` by ${waysOf(queue).map((way) => way.join(" ")).join(", ") || "its name"}: ${plural(queue.readers, "reader")}`)),
   );
 }
 
 function ask(box, question, signal) {
-  return get("api/explain", question, signal).then(
+  return get("api/explain/publish", question, signal).then(
     (found) => {
       const number = found.queues.length;
       box.replaceChildren(
-        h("p", {}, number ? `Stored once on ${found.parent_topic}; ${count(number)} light ${number === 1 ? "queue has" : "queues have"} an entry of it.` : "No queue gets it."),
+        found.is_allowed === null ? "" : told(`${found.is_allowed ? "Allowed" : "Refused"}: ${found.verdict}`, !found.is_allowed),
+        h("p", {}, number ? `${found.is_allowed === false ? "It would be stored" : "Stored"} once on ${found.parent_topic}; ${plural(number, "light queue has", "light queues have")} an entry of it.` : "No queue gets it."),
+        found.waits_ms ? h("p", {}, `It waits ${duration(found.waits_ms)} first.`) : "",
+        found.notes.map((note) => h("p", { className: "faint" }, note)),
         number ? h("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: "Drawing of the route" }, drawRoute(found)) : "",
-        h("details", {}, h("summary", {}, "In words"), sayRoute(found)),
+        number ? h("details", { open: true }, h("summary", {}, "In words"), sayRoute(found)) : "",
       );
     },
     (error) => error.name === "AbortError" || box.replaceChildren(told(error.message, true)),
@@ -84,18 +109,21 @@ export const route = {
   title: () => "Where does it go?",
   show(main, { params, signal }) {
     const found = h("div");
-    const topic = h("input", { value: params.get("topic") ?? "", placeholder: "plant/1/temp", required: true });
-    const exchange = h("input", { value: params.get("exchange") ?? "", placeholder: "amq.topic; empty for the default one" });
-    const key = h("input", { value: params.get("key") ?? "", placeholder: "plant.1.temp" });
+    const field = (name, placeholder, isRequired = false) => h("input", { value: params.get(name) ?? "", placeholder, required: isRequired, spellcheck: false });
+    const topic = field("topic", "plant/1/temp", true);
+    const exchange = field("exchange", "amq.topic; empty for the default one");
+    const key = field("key", "plant.1.temp");
+    const vhost = field("vhost", "/");
+    const users = [field("user", "empty: not asked"), field("user", "empty: not asked")];
     const form = (submit, ...parts) => h("form", { className: "bar", onsubmit: (event) => (event.preventDefault(), submit()) }, parts, h("button", { className: "act" }, "Show"));
-    const byTopic = () => ask(found, { topic: topic.value }, signal);
-    const byExchange = () => ask(found, { exchange: exchange.value || "", routing_key: key.value }, signal);
+    const byTopic = () => ask(found, { door: "mqtt", topic: topic.value, user: users[0].value || undefined }, signal);
+    const byExchange = () => ask(found, { exchange: exchange.value, routing_key: key.value, vhost: vhost.value || undefined, user: users[1].value || undefined }, signal);
     main.append(
-      h("p", { className: "faint" }, "Asks the gateway where a message would go now. Nothing is published."),
+      h("p", { className: "faint" }, "Asks the gateway where a message would go now, and whether a user may publish it. Nothing is published."),
       h("h2", {}, "An MQTT topic"),
-      form(byTopic, h("label", { className: "grow" }, "Topic", topic)),
+      form(byTopic, h("label", { className: "grow" }, "Topic", topic), h("label", {}, "Published by", users[0])),
       h("h2", {}, "A publish to an exchange"),
-      form(byExchange, h("label", { className: "grow" }, "Exchange", exchange), h("label", { className: "grow" }, "Routing key", key)),
+      form(byExchange, h("label", { className: "grow" }, "Exchange", exchange), h("label", { className: "grow" }, "Routing key", key), h("label", {}, "Virtual host", vhost), h("label", {}, "Published by", users[1])),
       found,
     );
     if (params.has("topic")) return byTopic();

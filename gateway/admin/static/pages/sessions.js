@@ -2,7 +2,7 @@
 
 import { get, path, remove } from "../api.js";
 import { mayAskAll } from "../caller.js";
-import { card, confirmed, h, told } from "../dom.js";
+import { card, confirmed, h, renew, told } from "../dom.js";
 import { count, yes } from "../format.js";
 import { List, table } from "../list.js";
 import { logLink } from "./log.js";
@@ -40,7 +40,8 @@ async function showSession(main, signal, client) {
   const load = async () => {
     const owed = await get(`api/lmq/devices/${path(client)}`, {}, signal);
     const inflight = owed.subscriptions.reduce((total, one) => total + one.inflight, 0);
-    figures.replaceChildren(
+    renew(
+      figures,
       h("div", { className: "cards" }, card("Waiting for it", count(owed.waiting)), card("Sent, not acknowledged", count(inflight))),
       h("h2", {}, "Subscriptions"),
       table(`${count(owed.subscriptions.length)} in all`, OWED, owed.subscriptions.slice(0, 1_000)),

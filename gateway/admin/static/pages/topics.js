@@ -1,7 +1,7 @@
 // The tree of topics that were published to lately, with rates.
 
 import { get } from "../api.js";
-import { h, told } from "../dom.js";
+import { h, renew, told } from "../dom.js";
 import { bytes, count, duration, moment, rate } from "../format.js";
 
 const AGAIN_MS = 5_000;
@@ -34,7 +34,7 @@ export const topics = {
   show(main, { signal }) {
     const said = h("p", { className: "faint" });
     const box = h("div");
-    const tree = h("div", { className: "tree card" });
+    const tree = h("div", { className: "tree card", hidden: true });
     const open = new Map();
     main.append(said, box, tree);
     const load = async () => {
@@ -42,9 +42,11 @@ export const topics = {
       const root = { below: new Map() };
       found.topics.forEach((topic) => plant(root, topic));
       const span = Math.max(found.span_ms, 1_000);
-      said.textContent = `Topics of the newest ${count(found.messages)} messages by MQTT and AMQP, which came within ${duration(found.span_ms)}: ${count(found.topic_count)} in all.`;
+      if (!found.messages) said.textContent = "Nothing was published by MQTT or AMQP yet.";
+      else said.textContent = `Topics of the newest ${count(found.messages)} messages by MQTT and AMQP, which came within ${duration(span)}: ${count(found.topic_count)} in all.`;
       if (found.by_exchange) said.textContent += ` ${count(found.by_exchange)} of the messages went to other exchanges than amq.topic, and so to no topic.`;
-      tree.replaceChildren(h("ul", {}, [...root.below].map(([level, node]) => draw(node, level, level, span, open))));
+      tree.hidden = !found.topics.length;
+      renew(tree, h("ul", {}, [...root.below].map(([level, node]) => draw(node, level, level, span, open))));
       box.replaceChildren();
     };
     const tryLoad = () => load().catch((error) => error.name === "AbortError" || box.replaceChildren(told(error.message, true)));

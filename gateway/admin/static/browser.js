@@ -1,0 +1,75 @@
+// Messages of a light queue from an offset or a moment on: looked at in the log, where looking consumes nothing.
+
+import { get, path } from "./api.js";
+import { h, told } from "./dom.js";
+import { bytes, count, moment, plural } from "./format.js";
+import { table } from "./list.js";
+
+const PAGE = 20;
+const SHOWN = 160; // letters of a body
+
+export function messageLink(id) {
+  return h("a", { href: `#/message/${path(id)}` }, id);
+}
+
+// Where a message was published: a link to where that leads now, for topics and exchanges.
+export function addressLink(one) {
+  if (typeof one.exchange !== "string") return one.door === "rocketmq" ? one.topic : h("a", { href: `#/route?topic=${encodeURIComponent(one.topic)}` }, one.topic);
+  const where = new URLSearchParams({ exchange: one.exchange, key: one.routing_key });
+  return h("a", { href: `#/route?${where}` }, `${one.exchange || "(default)"} ${one.routing_key}`);
+}
+
+export const cut = (text, length = SHOWN) => (text.length > length ? `${text.slice(0, length)}…` : text);
+
+const MESSAGES = [
+  { title: "Offset", isNumber: true, read: (one) => count(one.offset) },
+  { title: "Message", read: (one) => messageLink(one.id) },
+  { title: "Published to", read: addressLink },
+  { title: "Stored", read: (one) => moment(one.stored_at_ms) },
+  { title: "Bytes", isNumber: true, read: (one) => bytes(one.body_bytes) },
+  { title: "Body", read: (one) => h("span", { className: "mono" }, one.encoding === "base64" ? `base64 ${cut(one.body)}` : cut(one.body)) },
+];
+
+// Fields for an offset and a moment, and the messages from there on. `more` are columns beside the usual ones.
+// `look` shows what is there from `{offset}` or `{at_ms}` on, without either the newest.
+export function makeBrowser(name, signal, more = []) {
+  const messages = h("div");
+  const offset = h("input", { type: "number", min: 0 });
+  const at = h("input", { type: "datetime-local", step: 1 });
+  const look = async (asked) => {
+    try {
+      const found = await get("api/lmq/messages", { ...asked, queue: name, count: PAGE }, signal);
+      messages.replaceChildren(table(found.items.length ? plural(found.items.length, "message") : "no message there", [...MESSAGES, ...more], found.items), ...turns(found));
+    } catch (error) {
+      if (error.name !== "AbortError") messages.replaceChildren(told(error.message, true));
+    }
+  };
+  const turns = ({ min_offset: first, max_offset: end, items }) => {
+    if (!items.length) return [];
+    const [from, to] = [items[0].offset, items.at(-1).offset];
+    const turn = (wanted) => () => look({ offset: Math.max(wanted, first) });
+    return [
+      h(
+        "div",
+        { className: "bar" },
+        h("button", { className: "act", type: "button", disabled: from <= first, onclick: turn(from - PAGE) }, "Earlier"),
+        h("button", { className: "act", type: "button", disabled: to + 1 >= end, onclick: turn(to + 1) }, "Later"),
+        h("button", { className: "act", type: "button", onclick: () => look({}) }, "Newest"),
+      ),
+    ];
+  };
+  const form = (field, label, verb, asked) => h("form", { className: "bar", onsubmit: (event) => (event.preventDefault(), look(asked())) }, h("label", {}, label, field), h("button", { className: "act" }, verb));
+  const node = h(
+    "div",
+    {},
+    h("p", { className: "faint" }, "Looking consumes nothing, and shows what was consumed, too, for as long as the log keeps it."),
+    h(
+      "div",
+      { className: "bar" },
+      form(offset, "From offset", "Look from the offset", () => ({ offset: offset.value || undefined })),
+      form(at, "From moment", "Look from the moment", () => ({ at_ms: at.value ? new Date(at.value).getTime() : undefined })),
+    ),
+    messages,
+  );
+  return { node, look, begin: (from) => ((offset.value = from), look({ offset: from })) };
+}
