@@ -31,7 +31,7 @@ export class List {
     this.#showHead();
     this.load();
     if (isLive) {
-      const timer = setInterval(() => document.hidden || this.load(), AGAIN_MS);
+      const timer = setInterval(() => document.hidden || this.asking || this.load(), AGAIN_MS);
       signal.addEventListener("abort", () => clearInterval(timer));
     }
   }
@@ -57,6 +57,8 @@ export class List {
       this.#show(found);
     } catch (error) {
       if (error.name !== "AbortError") this.#trouble.replaceChildren(told(error.message, true));
+    } finally {
+      if (this.asking === asking) this.asking = undefined; // a gateway that is slow is not asked anew before it answers
     }
   }
 

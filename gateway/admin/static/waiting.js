@@ -1,5 +1,6 @@
 // What waits most, at any door: the first thing that is looked for when something grows.
 
+import { again } from "./again.js";
 import { get, path } from "./api.js";
 import { h, renew } from "./dom.js";
 import { age, calledName, count, rate } from "./format.js";
@@ -59,8 +60,6 @@ export function showWaiting(signal) {
     waiting.sort((one, other) => other.waiting - one.waiting);
     renew(node, waiting.length ? table("", COLUMNS, waiting.slice(0, SHOWN), "What waits most") : h("p", { className: "faint" }, found.some((one) => one.value) ? "Nothing waits." : "The gateway does not tell."));
   };
-  const timer = setInterval(() => document.hidden || load(), AGAIN_MS);
-  signal.addEventListener("abort", () => clearInterval(timer));
-  load();
+  again(load, h("div"), signal, AGAIN_MS);
   return node;
 }

@@ -1,8 +1,9 @@
 // In how many queues messages are, now, and what a copy in each had cost; and the report that Spark made.
 
+import { again } from "../again.js";
 import { get } from "../api.js";
 import { addressLink } from "../browser.js";
-import { card, h, renew, told } from "../dom.js";
+import { card, h, renew } from "../dom.js";
 import { bytes, count, duration } from "../format.js";
 import { table } from "../list.js";
 
@@ -39,7 +40,6 @@ export const fanOut = {
     main.append(h("p", { className: "faint" }, "A message is stored once; each queue that it belongs to has 4 bytes that point to it."), box, shown);
     const load = async () => {
       const found = await get("api/lmq/fan-out", { messages: 1_000 }, signal);
-      box.replaceChildren();
       renew(
         shown,
         h(
@@ -60,9 +60,6 @@ export const fanOut = {
           : h("p", { className: "faint" }, "Make a report with ", h("code", { className: "mono" }, "lmq report fan-out --data-dir DIR --out FOLDER"), ", and name the folder in ", h("code", { className: "mono" }, "admin.fan_out_report"), "."),
       );
     };
-    const tryLoad = () => load().catch((error) => error.name === "AbortError" || box.replaceChildren(told(error.message, true)));
-    const timer = setInterval(() => document.hidden || tryLoad(), AGAIN_MS);
-    signal.addEventListener("abort", () => clearInterval(timer));
-    return tryLoad();
+    return again(load, box, signal, AGAIN_MS);
   },
 };

@@ -1,5 +1,6 @@
 // Groups of RocketMQ's consumers: how far each is on each queue, and where it is to go on.
 
+import { keepOn } from "../again.js";
 import { get, path, post, unlessLeft } from "../api.js";
 import { card, confirmed, h, renew, told } from "../dom.js";
 import { count } from "../format.js";
@@ -53,6 +54,7 @@ function makeReset(group, box, again) {
 
 async function showGroup(main, signal, group) {
   const figures = h("div");
+  const trouble = h("div");
   const box = h("div");
   const load = async () => {
     const found = (await get("api/lmq/groups", { name: group }, signal)).filter((one) => one.group === group);
@@ -72,10 +74,9 @@ async function showGroup(main, signal, group) {
     offered = names;
   };
   const reset = makeReset(group, box, show);
-  main.append(figures, h("h2", {}, "Go on elsewhere"), h("p", { className: "faint" }, "Members do so when they ask for their place again."), reset.form, box);
+  main.append(trouble, figures, h("h2", {}, "Go on elsewhere"), h("p", { className: "faint" }, "Members do so when they ask for their place again."), reset.form, box);
   await show();
-  const timer = setInterval(() => document.hidden || show().catch((error) => signal.aborted || box.replaceChildren(told(error.message, true))), AGAIN_MS);
-  signal.addEventListener("abort", () => clearInterval(timer));
+  keepOn(show, trouble, signal, AGAIN_MS);
 }
 
 export const groups = {

@@ -1,5 +1,6 @@
 // AMQP's queues, and one of them.
 
+import { keepOn } from "../again.js";
 import { get, path, post, remove } from "../api.js";
 import { makeBrowser } from "../browser.js";
 import { mayAskAll } from "../caller.js";
@@ -139,8 +140,8 @@ function makeActions(vhost, name, where, box) {
 
 async function showQueue(main, signal, vhost, name) {
   const where = `api/queues/${path(vhost, name)}`;
-  const [box, figures, bindings, messages] = Array.from({ length: 4 }, () => h("div"));
-  main.append(figures, h("h2", {}, "Change it"), box, makeActions(vhost, name, where, box), ...makeReplay(vhost, name, box), bindings, messages);
+  const [box, figures, bindings, messages, trouble] = Array.from({ length: 5 }, () => h("div"));
+  main.append(trouble, figures, h("h2", {}, "Change it"), box, makeActions(vhost, name, where, box), ...makeReplay(vhost, name, box), bindings, messages);
   const seen = [];
   const load = async () => {
     const queue = await get(where, {}, signal);
@@ -194,8 +195,7 @@ async function showQueue(main, signal, vhost, name) {
   } else {
     messages.append(h("p", { className: "faint" }, "They are shown to administrators here."));
   }
-  const timer = setInterval(() => document.hidden || load().catch((error) => signal.aborted || box.replaceChildren(told(error.message, true))), 2_000);
-  signal.addEventListener("abort", () => clearInterval(timer));
+  keepOn(load, trouble, signal, 2_000);
 }
 
 export async function showBindings(where, signal) {

@@ -1,5 +1,6 @@
 // MQTT's sessions, and what each was meant to get and has not.
 
+import { keepOn } from "../again.js";
 import { get, path, remove } from "../api.js";
 import { mayAskAll } from "../caller.js";
 import { card, confirmed, h, renew, told } from "../dom.js";
@@ -26,6 +27,7 @@ const OWED = [
 
 async function showSession(main, signal, client) {
   const figures = h("div");
+  const trouble = h("div");
   const box = h("div");
   const end = async () => {
     if (!(await confirmed(`End the session of ${client}? Its subscriptions and what waits for it are gone.`, "End"))) return;
@@ -36,7 +38,7 @@ async function showSession(main, signal, client) {
       box.replaceChildren(told(error.message, true));
     }
   };
-  main.append(figures, box, mayAskAll() ? h("div", { className: "bar" }, h("button", { className: "act danger", type: "button", onclick: end }, "End the session")) : "");
+  main.append(trouble, figures, box, mayAskAll() ? h("div", { className: "bar" }, h("button", { className: "act danger", type: "button", onclick: end }, "End the session")) : "");
   const load = async () => {
     const owed = await get(`api/lmq/devices/${path(client)}`, {}, signal);
     const inflight = owed.subscriptions.reduce((total, one) => total + one.inflight, 0);
@@ -48,8 +50,7 @@ async function showSession(main, signal, client) {
     );
   };
   await load();
-  const timer = setInterval(() => document.hidden || load().catch((error) => signal.aborted || box.replaceChildren(told(error.message, true))), 3_000);
-  signal.addEventListener("abort", () => clearInterval(timer));
+  keepOn(load, trouble, signal, 3_000);
 }
 
 export const sessions = {

@@ -1,5 +1,6 @@
 // The files of the log and what keeps them: which queues and sessions have not read for long, and how old each file is.
 
+import { again } from "../again.js";
 import { get, path, post } from "../api.js";
 import { mayAskAll } from "../caller.js";
 import { card, confirmed, h, renew, told } from "../dom.js";
@@ -8,7 +9,7 @@ import { List, table } from "../list.js";
 import { logLink } from "./log.js";
 import { queueLink } from "./queues.js";
 
-const AGAIN_MS = 5_000;
+const AGAIN_MS = 10_000;
 const SHOWN = 100;
 
 const HOLDERS = [
@@ -25,11 +26,10 @@ export const held = {
   title: () => "Held back",
   show(main, { signal }) {
     const box = h("div");
-    const shown = h("div");
+    const shown = h("div", {}, h("p", { className: "faint" }, "looking"));
     main.append(h("p", { className: "faint" }, "Queues and sessions whose first message that is not done is the oldest: the log keeps it for them, also past its time."), box, shown);
     const load = async () => {
       const found = await get("api/lmq/held", { count: SHOWN }, signal);
-      box.replaceChildren();
       renew(
         shown,
         h(
@@ -42,7 +42,7 @@ export const held = {
         found.not_looked_at ? h("p", { className: "warn" }, `${count(found.not_looked_at)} more were not looked at.`) : "",
       );
     };
-    return again(load, box, signal);
+    return again(load, box, signal, AGAIN_MS);
   },
 };
 
@@ -86,10 +86,3 @@ export const files = {
     new List(main, signal, { from: "api/lmq/segments", columns: FILES });
   },
 };
-
-function again(load, box, signal) {
-  const tryLoad = () => load().catch((error) => error.name === "AbortError" || box.replaceChildren(told(error.message, true)));
-  const timer = setInterval(() => document.hidden || tryLoad(), AGAIN_MS);
-  signal.addEventListener("abort", () => clearInterval(timer));
-  return tryLoad();
-}

@@ -1,7 +1,8 @@
 // The tree of topics that were published to lately, with rates.
 
+import { again } from "../again.js";
 import { get } from "../api.js";
-import { h, renew, told } from "../dom.js";
+import { h, renew } from "../dom.js";
 import { bytes, count, duration, moment, rate } from "../format.js";
 
 const AGAIN_MS = 5_000;
@@ -47,11 +48,7 @@ export const topics = {
       if (found.by_exchange) said.textContent += ` ${count(found.by_exchange)} of the messages went to other exchanges than amq.topic, and so to no topic.`;
       tree.hidden = !found.topics.length;
       renew(tree, h("ul", {}, [...root.below].map(([level, node]) => draw(node, level, level, span, open))));
-      box.replaceChildren();
     };
-    const tryLoad = () => load().catch((error) => error.name === "AbortError" || box.replaceChildren(told(error.message, true)));
-    const timer = setInterval(() => document.hidden || tryLoad(), AGAIN_MS);
-    signal.addEventListener("abort", () => clearInterval(timer));
-    return tryLoad();
+    return again(load, box, signal, AGAIN_MS);
   },
 };
