@@ -230,3 +230,13 @@ def test_positions_that_are_not_there_are_named(folder, tmp_path):
     (tmp_path / "commitlog" / ("0" * 20)).unlink()
     with pytest.raises(DataFolderUnusableError, match="not kept any more: positions 100 to 65536"):
         read(tmp_path, starting_offset=100)
+
+
+def test_a_read_goes_on_where_the_last_row_of_the_one_before_ends(folder):
+    table = read(folder, columns=("phys", "record_bytes", "segment"))
+    phys, sizes, segments = (table.column(name).to_pylist() for name in ("phys", "record_bytes", "segment"))
+    ends_of_segments = [at for at in range(len(phys) - 1) if segments[at] != segments[at + 1]]
+    assert ends_of_segments
+    for last in (0, 5, 300, *ends_of_segments, len(phys) - 1):
+        rest = read(folder, columns=("phys",), starting_offset=phys[last] + sizes[last])
+        assert rest.column("phys").to_pylist() == phys[last + 1 :]
