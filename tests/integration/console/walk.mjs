@@ -189,7 +189,7 @@ async function seeWhatIsHeld(page) {
 async function sendBack(page) {
   await go(page, "letters");
   await page.click("main a:has-text('graves')");
-  await expectText(page, "dead letters", "1 letters in graves");
+  await expectText(page, "dead letters", "1 letter in graves");
   await page.click("button:has-text('Look at the first')");
   await expectText(page, "why a letter died", "rejected");
   await page.click("button:has-text('Send back')");

@@ -2,7 +2,7 @@
 
 import { get, path, post, unlessLeft } from "../api.js";
 import { confirmed, h, told } from "../dom.js";
-import { age, count, moment } from "../format.js";
+import { age, count, moment, plural } from "../format.js";
 import { List, table } from "../list.js";
 import { logLink } from "./log.js";
 import { queueLink } from "./queues.js";
@@ -40,7 +40,7 @@ async function showLetters(main, signal, vhost, name) {
   const many = h("input", { type: "number", min: 1, max: 10_000, value: 1_000 });
   const load = async () => {
     const queue = await get(api, {}, signal);
-    figures.replaceChildren(`${count(queue.messages_ready)} letters in `, queueLink(vhost, name), queue.lmq.oldest_at_ms ? `; the oldest is there for ${age(queue.lmq.oldest_at_ms)}.` : ".");
+    figures.replaceChildren(`${plural(queue.messages_ready, "letter")} in `, queueLink(vhost, name), queue.lmq.oldest_at_ms ? `; the oldest is there for ${age(queue.lmq.oldest_at_ms)}.` : ".");
   };
   const look = async () => {
     try {
