@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import re
@@ -22,7 +23,9 @@ from lmq.errors import NoPermissionError
 from lmq.producer import Producer
 from lmq.pull_consumer import PullConsumer
 from tests.support import mqtt
+from tests.support.admin import make_client, make_view
 from tests.support.gateway import running_gateway
+from tests.support.tokens import SECRET as TOKEN_SECRET, make as make_token
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
@@ -161,6 +164,43 @@ async def test_sdk_logs_in_by_its_secret_and_strangers_do_not(tmp_path):
             async with Producer(namesrv, **wrong) as producer:
                 with pytest.raises(NoPermissionError):
                     await producer.send("T", b"x")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # aiormq's, of a refused connection
+async def test_no_secret_is_in_the_log_or_in_the_metrics(tmp_path, caplog):
+    caplog.set_level(logging.DEBUG)
+    kept = hash_password("right-password")
+    token = make_token({"sub": "dan", "exp": int(time.time()) + 600})
+    said = ["right-password", "wrong-password", SECRET, "another secret", token.decode(), kept, TOKEN_SECRET]
+    users = {"alice": {"password_hash": kept}, "cy": {"secret": SECRET}}
+    jwt = {"algorithms": ["HS256"], "secret": TOKEN_SECRET}
+    async with running_gateway(tmp_path, auth=auth(rocketmq_anonymous=False, jwt=jwt, users=users)) as gateway:
+        amqp = "{}:{}".format(*gateway.listening["amqp"])
+        for user, password in (("alice", "right-password"), ("dan", token.decode())):
+            async with client(gateway, user, password):
+                pass
+            connection = await aio_pika.connect(f"amqp://{user}:{password}@{amqp}/", timeout=WAIT_S)
+            await connection.close()
+        for password in ("wrong-password", token.decode() + "x"):
+            with pytest.raises(aiomqtt.MqttError):
+                await client(gateway, "alice", password).__aenter__()
+            with pytest.raises(aiormq.exceptions.AMQPError):
+                await aio_pika.connect(f"amqp://alice:{password}@{amqp}/", timeout=WAIT_S)
+        namesrv = "{}:{}".format(*gateway.listening["namesrv"])
+        for secret in (SECRET, "another secret"):
+            async with Producer(namesrv, access_key="cy", secret_key=secret) as producer:
+                with contextlib.suppress(NoPermissionError):
+                    await producer.send("T", b"x")
+        async with make_client(make_view(gateway), auth=("alice", "right-password")) as asking:
+            await asking.get("/api/whoami")
+            metrics = (await asking.get("/metrics")).text
+    lines = [record.getMessage() for record in caplog.records if record.name.startswith(("gateway", "core", "lmq"))]
+    assert len([line for line in lines if "user=alice" in line]) > 2
+    assert "lmq_refused_total" in metrics
+    for secret in said:
+        found = [line for line in lines if secret in line]
+        assert not found, secret
+        assert secret not in metrics
 
 
 @pytest.mark.skipif(not JARS or not shutil.which("java"), reason="LMQ_TEST_ROCKETMQ_LIB names no jars, or no Java")
