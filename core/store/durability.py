@@ -109,8 +109,8 @@ class Durability:
     def wants_company(self) -> bool:
         """Return whether others are likely to ask within moments for what the next flush gives those that wait now.
 
-        A flush of tables answered several, who come again together; a change that begins one by itself would have
-        all others wait for two.
+        A flush of tables answered several clients, which come again together; a change that begins one by itself would
+        have all others wait for two.
         """
         return self._company > 1 and len(self._waiting) < self._company and self._store.needs_commit()
 

@@ -69,7 +69,7 @@ class LiveFeed:
         """Return events for a page: `history`, what is known, then `sample` for each new one.
 
         Args:
-            caller: Who asks; one that is not told of everything gets the totals of its own virtual hosts. None: all.
+            caller: One that is not told of everything gets the totals of its own virtual hosts. None: all.
 
         Raises:
             TooManyFollowersError: As many follow as may.

@@ -1,4 +1,4 @@
-"""Who asks the admin API: a login by HTTP Basic, as RabbitMQ's tools do, a token, or nobody in particular here."""
+"""The caller of the admin API: a login by HTTP Basic, as RabbitMQ's tools do, a token, or nobody in particular here."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SEE_ALL = frozenset({ADMINISTRATOR, MONITORING})
 
 
 class Caller:
-    """Who asks. One that did not log in may look, and change nothing.
+    """A caller. One that did not log in may look, and change nothing.
 
     Args:
         peer: Where it comes from: HOST:PORT.
@@ -290,7 +290,7 @@ async def _ask(authenticator: Authenticator, credentials: Credentials) -> LoginA
 
 
 Looker = Annotated[Caller, Depends(_find_caller)]
-"""Who asks, in routes that only answer: it has been seen to that it may look."""
+"""The caller, in routes that only answer: it has been seen to that it may look."""
 
 
 async def _find_member(caller: Looker) -> Caller:
@@ -299,7 +299,7 @@ async def _find_member(caller: Looker) -> Caller:
 
 
 Member = Annotated[Caller, Depends(_find_member)]
-"""Who asks, in routes that change something or show messages: it logged in; what it may is for the route to ask."""
+"""The caller, in routes that change something or show messages: it logged in; what it may is for the route to ask."""
 
 
 async def _find_monitor(caller: Looker) -> Caller:
@@ -308,7 +308,7 @@ async def _find_monitor(caller: Looker) -> Caller:
 
 
 Monitor = Annotated[Caller, Depends(_find_monitor)]
-"""Who asks, in routes that tell of the gateway as a whole."""
+"""The caller, in routes that tell of the gateway as a whole."""
 
 
 async def _find_administrator(caller: Looker) -> Caller:
@@ -317,4 +317,4 @@ async def _find_administrator(caller: Looker) -> Caller:
 
 
 Administrator = Annotated[Caller, Depends(_find_administrator)]
-"""Who asks, in routes for those that may do everything."""
+"""The caller, in routes for those that may do everything."""

@@ -63,7 +63,7 @@ class AmqpServices:
     Args:
         broker: The one door of the core.
         settings: The door's settings.
-        authenticator: Who may come in.
+        authenticator: Says which clients may come in.
     """
 
     def __init__(self, broker: Broker, settings: AmqpSettings, authenticator: Authenticator) -> None:

@@ -33,8 +33,8 @@ def pack_login(identity: Identity) -> bytes:
 def find_left(authenticator: Authenticator, who: Credentials, login: bytes) -> LoginAnswer:
     """Return the login of a client that is gone as it counts now.
 
-    It is refused as wrong where whoever vouched for the client does so no more, and as busy where that is not known
-    yet: the keys of tokens are still to come.
+    It is refused as wrong where the back end or issuer that vouched for the client does so no more, and as busy where
+    that is not known yet: the keys of tokens are still to come.
 
     Args:
         authenticator: Knows what counts.

@@ -21,7 +21,7 @@ class AdminClient:
 
     Args:
         admin: HOST:PORT of the admin API, or its URL.
-        user: Who asks. Without one it is the token's user, where one was given; else questions are asked without a
+        user: The caller. Without one it is the token's user, where one was given; else questions are asked without a
             name, and changes are made as guest.
         password: The user's.
         timeout_s: How long to wait for an answer.

@@ -151,7 +151,7 @@ KINDS = (
     ),
     Kind(
         "segments",
-        "Files of the log, the oldest first, and for whom those are kept whose time is over.",
+        "Files of the log, the oldest first, and what those are kept for whose time is over.",
         "/api/lmq/segments",
         _columns(
             name="name", bytes="bytes", first_written="first_written_at_ms", last_written="last_written_at_ms",

@@ -43,7 +43,7 @@ AdminOption = Annotated[
 ]
 UserOption = Annotated[
     str | None,
-    typer.Option("--user", envvar="LMQ_CLI_USER", help="Who asks; without one, guest where something is changed."),
+    typer.Option("--user", envvar="LMQ_CLI_USER", help="Of the caller; without one, guest where something is changed."),
 ]
 PasswordOption = Annotated[
     str | None,

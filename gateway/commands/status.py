@@ -33,7 +33,7 @@ def status(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the gateway: what it stores, who is connected, by door."""
+    """Show the gateway: what it stores, and its connections, by door."""
     client = AdminClient(admin, user, password)
 
     def show() -> None:

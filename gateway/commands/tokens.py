@@ -29,7 +29,7 @@ def add(
         ),
     ],
     ends_in: Annotated[str, typer.Option(help="Such as 12h, 30d, 4w, or never.")] = "90d",
-    for_user: Annotated[str | None, typer.Option(help="Whose it is; without one, of who asks.")] = None,
+    for_user: Annotated[str | None, typer.Option(help="Whose it is; without one, the caller's.")] = None,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,

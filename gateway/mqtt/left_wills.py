@@ -44,7 +44,7 @@ class LeftWills:
     """Those that are due, and were not published yet.
 
     Args:
-        authenticator: Knows who vouches for whom.
+        authenticator: Knows which back end or issuer vouches for which client.
         publish: Publishes a will, or logs that it may not be.
         forget: Removes the row of a will.
         clock_ms: Returns the present moment.

@@ -35,7 +35,7 @@ GOOD = ("known", "anonymous")  # outcomes of logins that let somebody in
 
 @OVERVIEW.get("/whoami")
 async def whoami(member: Member) -> Item:
-    """Who asks, and what it may do here."""
+    """The caller, and what it may do here."""
     return {"name": member.user, "tags": list(member.tags), "is_internal_user": True}
 
 
@@ -43,7 +43,7 @@ async def whoami(member: Member) -> Item:
 async def overview(view: View, looker: Looker) -> Item:
     """Counts of everything; `lmq` has the gateway's own, by door.
 
-    Who is neither an administrator nor a monitor is told of its own virtual hosts and connections alone.
+    A caller that is neither an administrator nor a monitor is told of its own virtual hosts and connections alone.
     """
     await view.totals.find()
     about = {

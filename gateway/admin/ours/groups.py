@@ -45,7 +45,7 @@ async def list_groups(
     """The groups, each with the queues on which it has a place, and its lag there.
 
     `internal` has the gateway's own among them: those that keep how far timed messages and transactions are.
-    Who does not see all is told of none.
+    A caller that does not see all is told of none.
     """
     if not looker.sees_all:
         return await answer_list(asked, GROUP, ())

@@ -18,7 +18,7 @@ ITSELF = APIRouter()
 
 @ITSELF.get("/caller")
 async def show_caller(looker: Looker) -> Item:
-    """Who asks, and its tags, also somebody that did not log in: the name is empty then."""
+    """The caller and its tags, also one that did not log in: the name is empty then."""
     return {"name": looker.user, "tags": list(looker.tags)}
 
 

@@ -35,7 +35,7 @@ async def list_light_queues(
 ) -> Response:
     """The light queues of all doors, or of one: AMQP queues, MQTT filters, queues of RocketMQ's topics.
 
-    Who does not see all is told of AMQP queues in virtual hosts that it may enter.
+    A caller that does not see all is told of AMQP queues in virtual hosts that it may enter.
     """
     scope = find_scope(view, looker, None)
     roster = view.rosters.get(("light", door, scope), lambda: LightRoster(view, door, scope))

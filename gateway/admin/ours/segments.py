@@ -34,7 +34,7 @@ async def list_segments(view: View, monitor: Monitor, asked: Asked) -> Response:
 
 
 async def _find_holders(files: LogFiles) -> Holders:
-    """Return for whom files are kept, as far as so many looks tell it."""
+    """Return what files are kept for, as far as so many looks tell it."""
     steps, looks, found = Steps(), 0, Holders()
     for file in files.tell():
         await steps.rest()

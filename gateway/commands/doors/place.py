@@ -99,7 +99,7 @@ def _make_place(
     ] = "/",
     client: Annotated[str | None, typer.Option("--client", help="MQTT: the client identifier.")] = None,
     tls: Annotated[bool, typer.Option("--tls", help="By TLS; so do --ca, --cert and --insecure.")] = False,
-    ca: Annotated[Path | None, typer.Option("--ca", help="PEM file of who signs servers' certificates.")] = None,
+    ca: Annotated[Path | None, typer.Option("--ca", help="PEM file with the issuers of servers' certificates.")] = None,
     cert: Annotated[Path | None, typer.Option("--cert", help="PEM file of the certificate that is shown.")] = None,
     key: Annotated[Path | None, typer.Option("--key", help="PEM file of its key, where that is another.")] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="By TLS, to whatever server answers.")] = False,

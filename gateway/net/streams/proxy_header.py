@@ -40,7 +40,7 @@ class ProxyHeader(Layer):
 
     Args:
         host: Who connects.
-        networks: Who may speak for others; of anybody else nothing is taken.
+        networks: Of the proxies that may speak for others; from elsewhere nothing is taken.
 
     Raises:
         StreamError: The host is nobody of them.
