@@ -187,6 +187,10 @@ class Broker(ReaderTurns):
         """Return the key that `queue_ref` stands for."""
         return self.engine.queue_key(queue_ref)
 
+    def queue_keys(self, first: int, end: int) -> list[bytes]:
+        """Return the keys of the numbers from `first` to before `end`, of those that there are."""
+        return self.engine.queue_keys(first, end)
+
     def queue_count(self) -> int:
         """Return how many queues there are: their numbers are those below."""
         return self.engine.queue_count()

@@ -117,6 +117,10 @@ class Engine:
         """Return the key that `queue_ref` stands for."""
         raise NotImplementedError
 
+    def queue_keys(self, first: int, end: int) -> list[bytes]:
+        """Return the keys of the numbers from `first` to before `end`, of those that there are."""
+        raise NotImplementedError
+
     def queue_count(self) -> int:
         """Return how many queues there are; their numbers go up from 0."""
         raise NotImplementedError

@@ -67,6 +67,10 @@ class EmbeddedEngine(Engine):
         """Return the key that `queue_ref` stands for."""
         return self.store.queue_key(queue_ref)
 
+    def queue_keys(self, first: int, end: int) -> list[bytes]:
+        """Return the keys of the numbers from `first` to before `end`, of those that there are."""
+        return self.store.queue_keys(first, end)
+
     def queue_count(self) -> int:
         """Return how many queues the folder has seen."""
         return self.store.queue_count()

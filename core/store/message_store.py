@@ -138,6 +138,10 @@ class MessageStore:
         """Return the key that `queue_ref` stands for."""
         return self._names.key(queue_ref)
 
+    def queue_keys(self, first: int, end: int) -> list[bytes]:
+        """Return the keys of the numbers from `first` to before `end`, of those that there are."""
+        return self._names.keys(first, end)
+
     def queue_count(self) -> int:
         """Return how many queues the folder has seen."""
         return self._names.count
@@ -409,9 +413,7 @@ class MessageStore:
             self._let_go()
 
     def _let_go(self) -> None:
-        closers: list[Closable] = [*self._side_files.all(), self._definitions, self._names]
+        closers: list[Closable] = [*self._side_files.all(), self._definitions, self._names, self._index, self._segments]
         for part in closers:
             part.close()
-        self._index.close()
-        self._segments.close()
         self._lock.release()

@@ -60,5 +60,8 @@ cdef class QueueNames:
     @cython.locals(start="long long", size=Py_ssize_t)
     cpdef bytes key(self, int ref)
 
+    @cython.locals(found=list, ref="long long", start="long long", size=Py_ssize_t)
+    cpdef list keys(self, long long first, long long end)
+
     @cython.locals(end="long long")
     cpdef unsigned int fingerprint(self, int count) except? 0xFFFFFFFF

@@ -267,6 +267,19 @@ class QueueNames:
         start = self.starts[ref] + 2
         return octets.read_bytes(self.text, start, start + octets.read_u16(self.text, start - 2))
 
+    def keys(self, first: int, end: int) -> list[bytes]:
+        """Return the names of the refs from `first` to before `end`, of those that there are."""
+        found: list[bytes] = []
+        ref = max(first, 0)
+        end = min(end, self.count)
+        start = self.starts[ref] if ref < end else 0
+        while ref < end:
+            size = octets.read_u16(self.text, start)
+            found.append(octets.read_bytes(self.text, start + 2, start + 2 + size))
+            start += size + _OVERHEAD
+            ref += 1
+        return found
+
     def fingerprint(self, count: int) -> int:
         """Return a CRC over the first `count` names in their order."""
         if count < 0 or count > self.count:

@@ -16,7 +16,7 @@ from gateway.admin.management.places import Scope, find_scope, find_vhosts
 from gateway.admin.ours.reading import read_one
 from gateway.admin.paths import PathName
 from gateway.admin.queue_ends import find_ends, find_ends_of
-from gateway.admin.rosters.queue_parts import AmqpPart, LightPart, TopicsPart, is_of_mqtt, told_name
+from gateway.admin.rosters.queue_parts import AmqpPart, FiltersPart, TopicsPart, told_name
 from gateway.admin.rosters.roster import Part, Roster
 from gateway.admin.view import AdminView, View
 from gateway.amqp.inventory import count_messages
@@ -117,7 +117,7 @@ class LightRoster(Roster[VirtualHost | str, Placed]):
         if isinstance(source, VirtualHost):
             return AmqpPart(source)
         if source == "mqtt":
-            return LightPart(self._view.broker, source, is_of_mqtt)
+            return FiltersPart(self._view.broker, source)
         return TopicsPart(self._view.broker, source, self._view.rocketmq.inventory().queue_refs)
 
 

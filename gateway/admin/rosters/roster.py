@@ -18,15 +18,17 @@ from itertools import compress
 from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from gateway.admin.rosters.first_page import find_first
 from gateway.admin.rosters.sorting import Key, sort_numbers
 from gateway.admin.steps import Steps
 
 TEXT_COUNT = 1_024  # names in one text
-NAMED_A_STEP = 64  # things that are given names at once
 WAITED_S = 0.05  # an order that costs more is made anew beside the questions, which go by the old one
 SHARE = 20  # an order by a figure is used for so many times what it cost
 FRESH_MAX = 2_000  # things that came since an order was made, before it is made anew
 DEAD_MIN = 1_000  # things or sources that are gone, and more than are there, before a list is worn
+LONG = 10_000  # things; of more the first pages are found before all are in order
+FIRST_MAX = 2_000  # things up to the end of such a page
 ORDERS_MAX = 8  # columns; the one that was made longest ago goes
 IDLE_S = 60.0  # without a question, then the list is forgotten
 NAME = "name"  # the column that is the same for good
@@ -41,6 +43,7 @@ class Part(ABC, Generic[Thing_co]):
     """Some of the things of a list; each has a number from 0 that stays its own."""
 
     size = 0  # numbers that are given
+    names_at_once = 64  # of which each costs a microsecond or two
 
     @abstractmethod
     def arrivals(self) -> Iterator[None]:
@@ -54,9 +57,9 @@ class Part(ABC, Generic[Thing_co]):
     def name(self, number: int) -> str:
         """Return what a thing is called, also when it is gone."""
 
-    def names(self, first: int, end: int) -> list[str]:
-        """Return what the things from one number to before another are called."""
-        return list(map(self.name, range(first, end)))
+    def names(self, first: int, end: int) -> str:
+        """Return what the things from one number to before another are called, each on a line."""
+        return "\n".join([_on_a_line(name) for name in map(self.name, range(first, end))])
 
     @abstractmethod
     def take(self, number: int) -> Thing_co | None:
@@ -138,6 +141,10 @@ class Roster(ABC, Generic[Source, Thing]):
         """
         self.used_at_s = monotonic()
         await self._take_in()
+        if column.name == NAME and self._is_long_and_new() and 0 < end <= FIRST_MAX:
+            found = await self._find_first(first, end, search, reverse=column.reverse)
+            self._begin_order(NAME, self._name_of)
+            return found
         key_of = self._name_of if column.name == NAME else self._key_of(column.key)
         order = await self._find_order(column.name, key_of)
         count = len(self._codes)
@@ -155,6 +162,20 @@ class Roster(ABC, Generic[Source, Thing]):
         shown = _slice(numbers, fresh, key_of, low, high)
         things = [thing for number in shown if (thing := self._thing(number)) is not None]
         return Found(count - self._dead, filtered, things[::-1] if column.reverse else things)
+
+    def _is_long_and_new(self) -> bool:
+        """Return whether there are many things, all there still, and many that no order of their names has."""
+        order = self._orders.get(NAME)
+        missing = len(self._codes) - (0 if order is None else order.until)
+        return self._dead == 0 and missing > (LONG if order is None else FRESH_MAX) and len(self._codes) > LONG
+
+    async def _find_first(self, first: int, end: int, search: Search | None, *, reverse: bool) -> Found[Thing]:
+        count = len(self._codes)
+        texts = [*self._texts, "\n".join(self._last)]
+        hits = None if search is None else await self._search(search, count)
+        numbers = await find_first(texts, TEXT_COUNT, end, hits, reverse=reverse)
+        things = [thing for number in numbers[max(first, 0) :] if (thing := self._thing(number)) is not None]
+        return Found(count, count if hits is None else hits.count(1), things)
 
     def _thing(self, number: int) -> Thing | None:
         code = self._codes[number]
@@ -198,8 +219,8 @@ class Roster(ABC, Generic[Source, Thing]):
             steps = Steps()
             for index, part in enumerate(self._by_index):
                 for _ in part.arrivals():
-                    await steps.rest()
-                await self._name_new(index, part, steps)
+                    await self._name_new(index, part, steps)
+                await self._name_new(index, part, steps)  # what its last step gave numbers
                 alive += part.alive()
             self._dead = max(len(self._codes) - alive, 0)
             gone = len(self._parts) - len(sources)
@@ -208,24 +229,27 @@ class Roster(ABC, Generic[Source, Thing]):
     async def _name_new(self, index: int, part: Part[Thing], steps: Steps) -> None:
         """Give the new things of a part their numbers here, and note their names."""
         base = index << _NUMBER_BITS
-        for first in range(self._named[index], part.size, NAMED_A_STEP):
-            end = min(first + NAMED_A_STEP, part.size)
+        while (first := self._named[index]) < part.size:
+            end = min(first + part.names_at_once, first + TEXT_COUNT - len(self._last), part.size)
+            names = part.names(first, end)
             self._codes.extend(range(base | first, base | end))
-            self._last += [_on_a_line(name) for name in part.names(first, end)]
             self._named[index] = end
-            while len(self._last) >= TEXT_COUNT:
-                self._texts.append("\n".join(self._last[:TEXT_COUNT]))
-                del self._last[:TEXT_COUNT]
+            if end - first == TEXT_COUNT:
+                self._texts.append(names)
+            else:
+                self._last += names.split("\n")
+            if len(self._last) == TEXT_COUNT:
+                self._texts.append("\n".join(self._last))
+                self._last.clear()
             await steps.rest()
+        await steps.rest()
 
     # Orders
 
     async def _find_order(self, column: str, key: Key) -> Order:
         known = self._orders.get(column)
         if known is None or self._is_old(column, known):
-            task = self._tasks.get(column)
-            if task is None:
-                task = self._tasks[column] = asyncio.create_task(self._make_order(column, key), name="order")
+            task = self._begin_order(column, key)
             if known is None or known.cost_s <= WAITED_S:
                 known = await asyncio.shield(task)
         if known.dead != self._dead:
@@ -233,6 +257,13 @@ class Roster(ABC, Generic[Source, Thing]):
             known = known._replace(numbers=await self._choose_alive(known.numbers), dead=dead)
             self._orders[column] = known
         return known
+
+    def _begin_order(self, column: str, key: Key) -> asyncio.Task[Order]:
+        """Return what makes an order beside the questions."""
+        task = self._tasks.get(column)
+        if task is None:
+            task = self._tasks[column] = asyncio.create_task(self._make_order(column, key), name="order")
+        return task
 
     def _is_old(self, column: str, order: Order) -> bool:
         if len(self._codes) - order.until > FRESH_MAX:

@@ -49,6 +49,16 @@ def test_refs_are_given_in_order_of_first_appearance(tmp_path):
     names.close()
 
 
+def test_names_of_some_refs_are_given_at_once(tmp_path):
+    names = QueueNames.open(tmp_path / "queues")
+    assert names.keys(0, 9) == []
+    for key in KEYS:
+        names.intern(key)
+    for first, end in ((0, 4), (1, 3), (0, 9), (-2, 2), (3, 3), (4, 5), (5, 4)):
+        assert names.keys(first, end) == KEYS[max(first, 0) : end]
+    names.close()
+
+
 def test_names_come_back_from_the_file(tmp_path):
     write(tmp_path / "queues", KEYS)
     names = QueueNames.open(tmp_path / "queues")

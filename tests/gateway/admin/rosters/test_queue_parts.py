@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.admin.rosters.queue_parts import told_name
+from core.lmq.queue_name import mqtt_queue_name
+from gateway.admin.rosters import queue_parts
+from gateway.admin.rosters.queue_parts import told_name, told_names
 from tests.support.admin import declare, managed_gateway
 from tests.support.admin_clients import subscribe
 
@@ -57,3 +59,23 @@ async def test_light_queues_are_called_as_clients_call_them():
     assert told_name(b"%LMQ%mqtt%plant%|p%|h") == "plant/+/#"
     assert told_name(b"%LMQ%mqtt%|z" + b"0" * 40) == "%LMQ%mqtt%|z" + "0" * 40
     assert told_name(b"ORDERS/3") == "ORDERS/3"
+
+
+async def test_filters_are_called_the_same_many_at_once():
+    filters = [b"plant/1/temp", b"plant/+/#", b"a", b"", b"x-y_z/%LMQ", "ü|p/|h".encode(), b"a b\nc", b"long/" * 60]
+    keys = [mqtt_queue_name(one) for one in filters]
+    for some in (keys, keys[:3], keys[:1], []):
+        lines = b"".join([b"\n" + key for key in some])
+        assert told_names(lines) == "\n".join([told_name(key).replace("\n", " ") for key in some])
+
+
+async def test_filters_between_queues_of_other_doors_are_each_in_the_list(tmp_path, monkeypatch):
+    monkeypatch.setattr(queue_parts, "LOOKS_A_STEP", 4)
+    monkeypatch.setattr(queue_parts.FiltersPart, "names_at_once", 4)
+    async with managed_gateway(tmp_path) as (gateway, client):
+        filters = [f"f/{number:02}" for number in range(30)]
+        for number, one in enumerate(filters):
+            gateway.broker.intern_queue(mqtt_queue_name(one.encode()))
+            if number in {3, 17}:
+                gateway.broker.intern_queue(b"ORDERS/%d" % number)
+        assert await _names(client, "/api/lmq/queues", door="mqtt") == filters

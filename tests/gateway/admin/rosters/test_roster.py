@@ -127,6 +127,28 @@ async def test_many_names_that_come_at_once_are_each_in_their_place(monkeypatch)
     assert _names(found) == sorted(thing.name for thing in things if thing.name.startswith("q1"))
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+async def test_a_first_page_of_many_does_not_wait_until_all_are_in_order(monkeypatch, reverse):
+    monkeypatch.setattr(kept, "TEXT_COUNT", 16)
+    monkeypatch.setattr(kept, "LONG", 100)
+    draw = random.Random(11)
+    roster = _Shelves(a=[_Thing(f"q{draw.randrange(10**6):06}") for _ in range(300)])
+    by_name, column = sorted(thing.name for thing in roster.shelves["a"]), BY_NAME._replace(reverse=reverse)
+    expected = by_name[::-1] if reverse else by_name
+    found = await roster.find(column, 20, 40, None)
+    assert roster._orders == {}
+    assert (found.total, found.filtered, _names(found)) == (300, 300, expected[20:40])
+    search = Search(lambda name: "7" in name, "7")
+    hits = [name for name in expected if "7" in name]
+    found = await roster.find(column, 5, 9, search)
+    assert (found.total, found.filtered, _names(found)) == (300, len(hits), hits[5:9])
+    async with asyncio.timeout(5):
+        while not roster._orders:  # it is made beside the questions
+            await asyncio.sleep(0)
+    for first in (20, 295, 300):
+        assert _names(await roster.find(column, first, first + 20, None)) == expected[first : first + 20]
+
+
 async def test_list_is_worn_when_most_of_its_sources_are_gone_also_those_that_had_nothing():
     shelves, step = _Shelves(), 500
     for first in range(0, 4 * step, step):
