@@ -114,6 +114,9 @@ class SubscriptionEntry(NamedTuple):
     inflight: int  # sent and not acknowledged
 
 
+SUBSCRIBED_LATER = "subscribed later"  # how a message is done of which a reader began behind it
+
+
 class FateEntry(NamedTuple):
     """How far one reader of a light queue is with one message in it."""
 

@@ -20,11 +20,14 @@ from gateway.admin.steps import Steps
 from gateway.admin.stored import StoredRecord
 from gateway.admin.trail import NOWHERE
 from gateway.admin.view import AdminView
-from gateway.inventory import FateEntry, text_of
+from gateway.amqp.deaths import last_reason
+from gateway.amqp.stored_properties import StoredProperties
+from gateway.inventory import SUBSCRIBED_LATER, FateEntry, text_of
 
 READ_COUNT = 64
 LOOKED_AT_MAX = 20_000  # messages of one queue among which a dead letter is looked for
 NOT_KEPT = "which of these is not known: it was done before the gateway started, or longer ago than endings are kept"
+ONE_WAY = "by the rules of its reader as they are now it can have ended in no other way"
 DEAD_LETTER = "dead letter"
 _ORIGIN = b"ORIGIN_MESSAGE_ID"  # RocketMQ's: address, port, place
 _OFFSET_ID = re.compile(rb"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")
@@ -45,10 +48,12 @@ class Letter(NamedTuple):
     place: int
     stored_ms: int
     queue: bytes
+    reason: str  # why the message died; empty where the letter does not say
 
     def tell(self) -> Item:
         """Return it as it is told."""
-        return {"id": str(self.place), "light_queue": text_of(self.queue), "stored_at_ms": self.stored_ms}
+        told = {"id": str(self.place), "light_queue": text_of(self.queue), "stored_at_ms": self.stored_ms}
+        return {**told, "reason": self.reason or None}
 
 
 class Outcomes:
@@ -63,6 +68,7 @@ class Outcomes:
         self._view = view
         self._stored = stored
         self._letters: dict[bytes, Letter | None] = {}
+        self._reader = StoredProperties()
 
     async def tell(self, fate: FateEntry) -> Item:
         """Return what a reader made of it: `outcome` is None while it is not done; times are 0 where not known."""
@@ -83,28 +89,34 @@ class Outcomes:
             told["outcome"] = _WORDS.get(ending.reason, ending.reason)
             told["from_ms"], told["until_ms"] = ending.from_ms, ending.until_ms
         elif letter is not None:
-            told["outcome"] = DEAD_LETTER
+            told["outcome"] = _WORDS.get(letter.reason, letter.reason) or DEAD_LETTER
             told["from_ms"] = told["until_ms"] = letter.stored_ms
-        elif is_kept or fate.done_as.startswith("subscribed"):
-            told["outcome"] = fate.done_as
+        elif is_kept or fate.done_as == SUBSCRIBED_LATER:
+            told["outcome"] = SUBSCRIBED_LATER if SUBSCRIBED_LATER in fate.may_be else fate.done_as
             told["from_ms"], told["until_ms"], told["by"] = passed
             told["by"] = fate.holder or told["by"]
         else:
-            told.update(self._tell_possible(fate))
+            told.update(self._tell_possible(fate, passed.until_ms))
             told["from_ms"], told["until_ms"] = self._stored.store_ms, passed.until_ms
         return {**told, "letter": None if letter is None else letter.tell()}
 
-    def _tell_possible(self, fate: FateEntry) -> Item:
-        """Return how a message may have ended of which that is not kept, and what is sure."""
+    def _tell_possible(self, fate: FateEntry, done_by_ms: int) -> Item:
+        """Return how a message may have ended of which that is not kept, and what is sure.
+
+        Args:
+            fate: How far its reader is.
+            done_by_ms: When a look at places found it done, 0 where none did.
+        """
         ways, notes = [fate.done_as, *fate.may_be], [fate.note] if fate.note else []
         lives_ms = min((ms for ms in (self._stored.ttl_ms, fate.ttl_ms) if ms >= 0), default=-1)
         if lives_ms >= 0:
-            ends_ms = self._stored.store_ms + lives_ms
-            is_over = ends_ms <= time.time_ns() // 1_000_000
-            ways += ["expired"] if is_over else []
-            notes.append(f"its time {'was' if is_over else 'is'} over at {tell_moment(ends_ms)}")
+            ends_ms, now_ms = self._stored.store_ms + lives_ms, time.time_ns() // 1_000_000
+            ways += ["expired"] if ends_ms <= (done_by_ms or now_ms) else []
+            notes.append(f"its time {'was' if ends_ms <= now_ms else 'is'} over at {tell_moment(ends_ms)}")
         if fate.letters:
             notes.append("no dead letter of it is found")
+        if len(ways) == 1:
+            return {"outcome": ways[0], "note": "; ".join([*notes, ONE_WAY])}
         return {"outcome": f"{', '.join(ways[:-1])} or {ways[-1]}", "note": "; ".join([*notes, NOT_KEPT])}
 
     async def _find_letter(self, fate: FateEntry, from_ms: int) -> Letter | None:
@@ -132,10 +144,16 @@ class Outcomes:
             for i in range(count):
                 encoded = bytes(batch.buf[batch.properties_start[i] : batch.properties_end[i]])
                 if letter_of(encoded) == self._stored.place and batch.physical_offset[i] != self._stored.place:
-                    return Letter(batch.physical_offset[i], batch.store_ms[i], queue)
+                    return Letter(batch.physical_offset[i], batch.store_ms[i], queue, self._reason_of(batch, i))
             looked_at, offset = looked_at + count, batch.next_offset
             await steps.rest()
         return None
+
+    def _reason_of(self, batch: StoredBatch, i: int) -> str:
+        """Return why a letter's message died, as the letter says; empty for those of RocketMQ, which do not."""
+        self._reader.read(batch.buf, batch.properties_start[i], batch.properties_end[i])
+        block = self._reader.amqp_block(batch.buf)
+        return "" if block is None else text_of(last_reason(block))
 
 
 def tell_moment(at_ms: int) -> str:

@@ -129,10 +129,25 @@ class AmqpInventory(Inventory):
                         letters=tuple(map(vhost.light_name, find_letter_queues(vhost, queue, {})))
                         if queue.has_dead_letters
                         else (),
-                        may_be=_other_ends(queue),
+                        may_be=self._other_ends(queue, light_queue, offset),
                         ttl_ms=queue.limit_ms,
                         is_fresh=self._is_fresh(light_queue, offset),
                     )
+
+    def _other_ends(self, queue: SharedQueue, light_queue: bytes, offset: int) -> tuple[str, ...]:
+        """Return how a message of a queue may have ended that nobody acknowledged and whose time is not over.
+
+        A queue that drops its oldest by their number alone has dropped none that not so many others followed.
+        """
+        ends, terms = ["rejected", "purged"], queue.terms
+        if terms.has_length and not terms.is_refusing:
+            broker = self._services.broker
+            behind = broker.max_offset(broker.find_queue(light_queue)) - offset - 1
+            if terms.bytes_max >= 0 or terms.priority_max > 0 or behind >= terms.length_max:
+                ends.append("dropped as its queue was full")
+        if terms.delivery_limit >= 0:
+            ends.append("given up after too many attempts")
+        return tuple(ends)
 
     def _is_fresh(self, light_queue: bytes, offset: int) -> bool:
         pop = self._services.broker.pop.find(light_queue, GROUP)
@@ -161,16 +176,6 @@ def _has(queue: SharedQueue, light_queue: bytes, level: int) -> bool:
     if not level:
         return queue.light_name == light_queue
     return level <= queue.terms.priority_max and amqp_level_name(queue.light_name, level) == light_queue
-
-
-def _other_ends(queue: SharedQueue) -> tuple[str, ...]:
-    """Return how messages of a queue may end that nobody acknowledges and whose time is not over."""
-    ends = ["rejected", "purged"]
-    if queue.terms.has_length and not queue.terms.is_refusing:
-        ends.append("dropped as its queue was full")
-    if queue.terms.delivery_limit >= 0:
-        ends.append("given up after too many attempts")
-    return tuple(ends)
 
 
 def describe_consumer(connection: OpenConnection, consumer: Consumer | None) -> str:

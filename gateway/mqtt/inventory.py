@@ -8,6 +8,7 @@ from typing import cast
 from core.lmq.queue_name import LIGHT_PREFIX, MQTT, parse_queue_name
 from core.stage import Stage
 from gateway.inventory import (
+    SUBSCRIBED_LATER,
     ConnectionEntry,
     FateEntry,
     Inventory,
@@ -24,6 +25,8 @@ from gateway.mqtt.session import Session, Subscription
 from gateway.mqtt.session_table import Outline
 
 DROPPED = "dropped as too many waited for it"
+TOO_SLOW = "dropped as it read too slowly"
+NO_MEMBER = "which member had a message that is done is not kept"
 PREFIX = LIGHT_PREFIX + MQTT + b"%"
 PLACES_MAX = 4_000  # sessions whose places are looked at every few seconds, a microsecond or two each
 LOOKS_A_STEP = 256  # queues of other doors that are passed over at once, about 0.2 us each
@@ -163,7 +166,18 @@ class MqttInventory(Inventory):
             holder = text_of(group.find_holder(offset)) if stage is Stage.TAKEN else ""
             owner = group.owner
             noted = ((light_queue, owner, offset),)
-            yield FateEntry("group", text_of(owner), stage, holder=holder, ends=noted, may_be=(DROPPED,))
+            note = NO_MEMBER if stage is Stage.DONE else ""
+            is_fresh = offset >= group.fresh_from
+            yield FateEntry(
+                "group",
+                text_of(owner),
+                stage,
+                note,
+                holder=holder,
+                ends=noted,
+                may_be=() if is_fresh else (SUBSCRIBED_LATER,),
+                is_fresh=is_fresh,
+            )
         for session in services.sessions:
             yield None
             for subscription in list(session.subscriptions.values()):
@@ -173,15 +187,22 @@ class MqttInventory(Inventory):
                     client = session.client_id
                     ends = ((light_queue, client, offset), (light_queue, b"", offset))
                     done_as = _done_as(session, subscription, offset)
-                    yield FateEntry(
-                        "session", text_of(client), stage, note, done_as=done_as, ends=ends, may_be=(DROPPED,)
-                    )
+                    may_be = self._other_ends(subscription, offset)
+                    yield FateEntry("session", text_of(client), stage, note, done_as=done_as, ends=ends, may_be=may_be)
+
+    def _other_ends(self, subscription: Subscription, offset: int) -> tuple[str, ...]:
+        """Return how else a message may have ended for a subscription whose time was not over, by the limits of now."""
+        if not subscription.qos:
+            return (TOO_SLOW,)
+        limit = self._services.delivery.queued.limits.of(subscription.session)
+        behind = self._services.broker.max_offset(subscription.queue_ref) - offset - 1
+        return (DROPPED,) if limit.size or (limit.messages and behind >= limit.messages) else ()
 
 
 def _done_as(session: Session, subscription: Subscription, offset: int) -> str:
     """Return what done is for a subscription where a message did not end in another way."""
     if offset < subscription.first_offset:
-        return "subscribed later"
+        return SUBSCRIBED_LATER
     done_as = "acknowledged" if subscription.qos else "sent"
     if subscription.options & NO_LOCAL:
         done_as += ", or its own"

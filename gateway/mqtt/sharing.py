@@ -92,6 +92,11 @@ class SharedGroup(Reader):
         """The first offset that no member was handed yet."""
         return self._pop.next_offset
 
+    @property
+    def fresh_from(self) -> int:
+        """The first offset that no member had been handed when this process opened the group."""
+        return self._pop.fresh_from
+
     def stage(self, offset: int) -> Stage:
         """Return how far a message is."""
         return self._pop.stage(offset)

@@ -56,9 +56,9 @@ async def retain(gateway, messages):
             assert (await reader.readexactly(4))[0] == 0x40
 
 
-async def publish(client, exchange, key, body):
+async def publish(client, exchange, key, body, properties=None):
     """Publish through the admin API."""
-    wanted = {"routing_key": key, "payload": body, "payload_encoding": "string", "properties": {}}
+    wanted = {"routing_key": key, "payload": body, "payload_encoding": "string", "properties": properties or {}}
     answer = await client.post(f"/api/exchanges/%2F/{exchange}/publish", json=wanted)
     assert answer.json()["routed"], answer.text
 

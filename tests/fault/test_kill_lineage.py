@@ -1,0 +1,115 @@
+"""Where a message went is told after a kill with -9: what is sure, and in words what is not known."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import httpx
+import paho.mqtt.client as mqtt
+import pika
+import pytest
+
+from gateway.admin.outcomes import NOT_KEPT, ONE_WAY
+from tests.support.gateway import GatewayProcess
+
+pytestmark = [
+    pytest.mark.slow,
+    # pika leaves sockets and timeouts of its own behind when its peer is killed
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+PERSISTENT = pika.BasicProperties(delivery_mode=2)
+DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+
+
+@pytest.fixture(autouse=True)
+def _leave_nothing_to_later_tests():
+    yield
+    gc.collect()
+
+
+def _connect(gateway):
+    host, port = gateway.address("amqp")
+    return pika.BlockingConnection(pika.ConnectionParameters(host, port, heartbeat=0, blocked_connection_timeout=60))
+
+
+def _ask(gateway, path, **params):
+    host, port = gateway.address("admin")
+    url = f"http://{host}:{port}/api/lmq/{path}"
+    answer = httpx.get(url, params=params, auth=("guest", "guest"), timeout=60)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def _fates(gateway, light_queue):
+    items = _ask(gateway, "messages", queue=light_queue, at_ms=0)["items"]
+    told = [_ask(gateway, f"messages/{item['id']}") for item in items]
+    return [one["queues"][0]["readers"][0] for one in told], [item["id"] for item in items]
+
+
+class _Device:
+    """An MQTT client with a session, which acknowledges what comes."""
+
+    def __init__(self, gateway):
+        self.came, self.subscribed = threading.Semaphore(0), threading.Event()
+        self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, "device", clean_session=False)
+        self.client.on_message = lambda *_: self.came.release()
+        self.client.on_subscribe = lambda *_: self.subscribed.set()
+        self.client.connect(*gateway.address("mqtt"))
+        self.client.loop_start()
+
+    def subscribe(self, topic_filter):
+        """Subscribe; what was acknowledged before is known to the gateway then."""
+        self.subscribed.clear()
+        self.client.subscribe(topic_filter, 1)
+        assert self.subscribed.wait(60)
+
+    def take(self):
+        """Wait for a message, and until its acknowledgement was taken."""
+        assert self.came.acquire(timeout=60)
+        self.subscribe("another/filter")
+
+    def leave(self):
+        """Go, as a client that says so."""
+        self.client.disconnect()
+        self.client.loop_stop()
+
+
+def test_after_a_kill_it_is_told_what_became_of_messages_and_what_is_not_known(tmp_path):
+    with GatewayProcess(tmp_path) as gateway:
+        channel = _connect(gateway).channel()
+        channel.confirm_delivery()
+        channel.queue_declare("jobs", durable=True, arguments=DEAD)
+        channel.queue_declare("dead", durable=True)
+        device = _Device(gateway)
+        device.subscribe("plant/#")
+        channel.basic_publish("amq.topic", "plant.1", b"had", PERSISTENT)
+        device.take()
+        device.leave()
+        channel.basic_publish("amq.topic", "plant.2", b"waits", PERSISTENT)
+        for body in (b"good", b"bad", b"waits"):
+            channel.basic_publish("", "jobs", body, PERSISTENT)
+        channel.basic_ack(channel.basic_get("jobs")[0].delivery_tag)
+        channel.basic_reject(channel.basic_get("jobs")[0].delivery_tag, requeue=False)
+        while _fates(gateway, "%LMQ%amqp%|2f%jobs")[0][1]["stage"] != "done":  # it is, once its letter is safe
+            channel.connection.process_data_events(0.01)
+        gateway.restart()
+
+        (good, bad, waits), _ = _fates(gateway, "%LMQ%amqp%|2f%jobs")
+        assert good["outcome"] == "acknowledged, rejected or purged"
+        assert good["note"] == f"no dead letter of it is found; {NOT_KEPT}"
+        _, (letter,) = _fates(gateway, "%LMQ%amqp%|2f%dead")
+        assert (bad["outcome"], bad["letter"]["id"], bad["letter"]["reason"]) == ("rejected", letter, "rejected")
+        assert (waits["stage"], waits["outcome"]) == ("waits", None)
+        (had, waiting), _ = _fates(gateway, "%LMQ%mqtt%plant%|h")
+        assert (had["outcome"], had["note"]) == ("acknowledged", f"filter plant/# at QoS 1; {ONE_WAY}")
+        assert (waiting["stage"], waiting["outcome"]) == ("waits", None)
+
+        device = _Device(gateway)  # what waited over the kill is known to the end
+        device.take()
+        channel = _connect(gateway).channel()
+        channel.basic_ack(channel.basic_get("jobs")[0].delivery_tag)
+        channel.queue_declare("jobs", passive=True)
+        assert _fates(gateway, "%LMQ%amqp%|2f%jobs")[0][2]["outcome"] == "acknowledged"
+        assert _fates(gateway, "%LMQ%mqtt%plant%|h")[0][1]["outcome"] == "acknowledged"
+        device.leave()
