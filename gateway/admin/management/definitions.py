@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import chain
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
 
 from core.errors import LmqError
 from gateway.admin.login import Administrator
@@ -64,10 +65,20 @@ async def _export(items: Iterable[Told | None], sections: Sequence[str]) -> Resp
             if sections is HOST_SECTIONS:
                 del item["vhost"]
             found[section].append(json.dumps(item))
+    return StreamingResponse(_write(found), media_type=JSON)
+
+
+async def _write(found: dict[str, list[str]]) -> AsyncIterator[str]:
+    """Give the parts of a file, as they are sent."""
+    steps = Steps()
     head = {"rabbit_version": LIKE, "rabbitmq_version": LIKE, "product_name": "LMQ Gateway", "product_version": VERSION}
-    parts = [f" {json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()]
-    parts += [write_section(section, items) for section, items in found.items()]
-    return Response("{\n" + ",\n".join(parts) + "\n}\n", media_type=JSON)
+    yield "{\n" + ",\n".join([f" {json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()])
+    for section, items in found.items():
+        yield ",\n"
+        for part in write_section(section, items):
+            yield part
+            await steps.rest()
+    yield "\n}\n"
 
 
 async def _import(view: AdminView, request: Request, only: str | None) -> Item:

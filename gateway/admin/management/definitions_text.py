@@ -9,6 +9,7 @@ from json import JSONDecodeError, JSONDecoder
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = JSONDecoder()
+WRITTEN_AT_ONCE = 500  # items of a file that is written
 
 
 class DefinitionsTextError(ValueError):
@@ -72,7 +73,9 @@ def _skip(text: str, pos: int) -> int:
     return found.end()
 
 
-def write_section(name: str, items: list[str]) -> str:
-    """Return a member of the object whose value is a list, from its items as JSON."""
-    inside = ",\n  ".join(items)
-    return f" {json.dumps(name)}: [\n  {inside}\n ]" if items else f" {json.dumps(name)}: []"
+def write_section(name: str, items: list[str]) -> Iterator[str]:
+    """Give the parts of a member of the object whose value is a list, from its items as JSON."""
+    yield f" {json.dumps(name)}: ["
+    for at in range(0, len(items), WRITTEN_AT_ONCE):
+        yield ("," if at else "") + "\n  " + ",\n  ".join(items[at : at + WRITTEN_AT_ONCE])
+    yield "\n ]" if items else "]"

@@ -27,6 +27,7 @@ WAITED_S = 0.05  # an order that costs more is made anew beside the questions, w
 SHARE = 20  # an order by a figure is used for so many times what it cost
 FRESH_MAX = 2_000  # things that came since an order was made, before it is made anew
 DEAD_MIN = 1_000  # things or sources that are gone, and more than are there, before a list is worn
+TAKEN_A_STEP = 256  # things of a list without pages that are looked for at once
 LONG = 10_000  # things; of more the first pages are found before all are in order
 FIRST_MAX = 2_000  # things up to the end of such a page
 ORDERS_MAX = 8  # columns; the one that was made longest ago goes
@@ -159,9 +160,16 @@ class Roster(ABC, Generic[Source, Thing]):
         low, high = max(first, 0), max(min(end, filtered), 0)
         if column.reverse:
             low, high = filtered - high, filtered - low
-        shown = _slice(numbers, fresh, key_of, low, high)
-        things = [thing for number in shown if (thing := self._thing(number)) is not None]
+        things = await self._take(await _slice(numbers, fresh, key_of, low, high))
         return Found(count - self._dead, filtered, things[::-1] if column.reverse else things)
+
+    async def _take(self, numbers: Sequence[int]) -> list[Thing]:
+        steps, things = Steps(), list[Thing]()
+        for at in range(0, len(numbers), TAKEN_A_STEP):
+            found = map(self._thing, numbers[at : at + TAKEN_A_STEP])
+            things += [thing for thing in found if thing is not None]
+            await steps.rest()
+        return things
 
     def _is_long_and_new(self) -> bool:
         """Return whether there are many things, all there still, and many that no order of their names has."""
@@ -174,7 +182,7 @@ class Roster(ABC, Generic[Source, Thing]):
         texts = [*self._texts, "\n".join(self._last)]
         hits = None if search is None else await self._search(search, count)
         numbers = await find_first(texts, TEXT_COUNT, end, hits, reverse=reverse)
-        things = [thing for number in numbers[max(first, 0) :] if (thing := self._thing(number)) is not None]
+        things = await self._take(numbers[max(first, 0) :])
         return Found(count, count if hits is None else hits.count(1), things)
 
     def _thing(self, number: int) -> Thing | None:
@@ -320,8 +328,11 @@ async def _choose(numbers: Sequence[int], hits: bytearray) -> array[int]:
     return chosen
 
 
-def _slice(numbers: Sequence[int], fresh: Sequence[int], key: Key, low: int, high: int) -> list[int]:
+async def _slice(numbers: Sequence[int], fresh: Sequence[int], key: Key, low: int, high: int) -> Sequence[int]:
     """Return the places from `low` to before `high` of two sorted rows as if they were one."""
+    if not fresh:
+        return numbers[low:high]
+    steps = Steps()
     places = [_place(numbers, key, key(number)) + at for at, number in enumerate(fresh)]
     taken = bisect_left(places, low)
     shown: list[int] = []
@@ -331,6 +342,8 @@ def _slice(numbers: Sequence[int], fresh: Sequence[int], key: Key, low: int, hig
             taken += 1
         else:
             shown.append(numbers[place - taken])
+        if place % TAKEN_A_STEP == 0:
+            await steps.rest()
     return shown
 
 

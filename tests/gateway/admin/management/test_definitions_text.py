@@ -60,5 +60,7 @@ def test_nesting_without_end_is_refused():
 
 
 def test_section_is_a_member_with_a_list():
-    assert json.loads("{" + write_section("queues", ['{"name": "q"}', "{}"]) + "}") == {"queues": [{"name": "q"}, {}]}
-    assert json.loads("{" + write_section("queues", []) + "}") == {"queues": []}
+    for count in (0, 1, 2, 500, 501, 1_500):
+        items = [{"name": f"q{number}"} for number in range(count)]
+        text = "".join(write_section("queues", [json.dumps(item) for item in items]))
+        assert json.loads("{" + text + "}") == {"queues": items}
