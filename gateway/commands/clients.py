@@ -9,7 +9,8 @@ import typer
 from gateway.commands.asking import YesOption, confirm
 from gateway.commands.client import AdminClient, quote
 from gateway.commands.completing import complete_connections, complete_sessions
-from gateway.commands.options import ADMIN, PLAIN, AdminOption, PasswordOption, UserOption
+from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
+from gateway.commands.output import print_listed
 
 connection_cli = typer.Typer(**PLAIN, help="Close a connection.")
 session_cli = typer.Typer(**PLAIN, help="End a session.")
@@ -22,9 +23,11 @@ def close(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Close a connection of any door."""
     AdminClient(admin, user, password).send("DELETE", f"/api/connections/{quote(name)}")
+    print_listed({"closed": name}, [], as_json=as_json)
 
 
 @session_cli.command("end")
@@ -35,6 +38,7 @@ def end(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """End an MQTT session with its subscriptions, and its connection."""
     client = AdminClient(admin, user, password)
@@ -43,3 +47,4 @@ def end(
         client.ask(path)
         confirm(f"session {client_id!r} goes with its subscriptions and what waits for the client", yes=False)
     client.send("DELETE", path)
+    print_listed({"ended": client_id}, [], as_json=as_json)

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from gateway.commands.client import AdminClient, quote
-from gateway.commands.options import ADMIN, PLAIN, AdminOption, PasswordOption, UserOption
+from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
+from gateway.commands.output import print_listed
 from gateway.commands.refusing import EXIT_NOTHING, refuse
 
 definitions_cli = typer.Typer(**PLAIN, help="Export and import virtual hosts, exchanges, queues and bindings.")
@@ -50,6 +51,7 @@ def import_definitions(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Make what FILE asks for that is not there. Nothing is changed where something in it is wrong.
 
@@ -66,7 +68,7 @@ def import_definitions(
     except ValueError as error:
         refuse(f"{file} is not JSON: {error}", error)
     answer = AdminClient(admin, user, password).send("POST", _path(vhost), document)
-    print("\n".join(told(answer)))
+    print_listed(answer, told(answer), as_json=as_json)
     if left_out := len(answer["not_imported"]):
         refuse(f"imported {sum(answer['imported'].values())}, not imported {left_out}", code=EXIT_NOTHING)
 

@@ -8,7 +8,8 @@ import typer
 
 from gateway.commands.client import AdminClient, quote
 from gateway.commands.moments import read_moment
-from gateway.commands.options import ADMIN, PLAIN, AdminOption, PasswordOption, UserOption
+from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
+from gateway.commands.output import print_listed
 
 group_cli = typer.Typer(**PLAIN, help="Send a group of consumers elsewhere.")
 
@@ -23,9 +24,10 @@ def reset(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Have a group go on at another offset of a queue, or at a moment."""
     client = AdminClient(admin, user, password)
     wanted = {"queue": queue, "offset": offset, "at_ms": None if at is None else read_moment(at)}
     found = client.send("POST", f"/api/lmq/groups/{quote(group)}/reset", wanted)
-    print(f"{group} goes on at {found['next_offset']} of {found['queue']}")
+    print_listed(found, [f"{group} goes on at {found['next_offset']} of {found['queue']}"], as_json=as_json)

@@ -13,7 +13,7 @@ from gateway.commands.completing import complete_queues, complete_vhosts
 from gateway.commands.finding import DoorOption, find_queue
 from gateway.commands.moments import read_moment
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import Column, print_json, print_table, tell_address
+from gateway.commands.output import Column, print_json, print_listed, print_table, tell_address
 from gateway.commands.refusing import EXIT_NOTHING, refuse
 
 queue_cli = typer.Typer(**PLAIN, help="Purge, delete, move and look into one queue.")
@@ -40,12 +40,14 @@ def purge(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Drop all messages of an AMQP queue that no consumer has."""
     client = AdminClient(admin, user, password)
     path = f"/api/queues/{quote(vhost)}/{quote(name)}"
     _confirm(client, path, "is emptied of", yes=yes)
-    client.send("DELETE", f"{path}/contents")
+    answer = client.send("DELETE", f"{path}/contents")
+    print_listed(answer or {"purged": name, "vhost": vhost}, [], as_json=as_json)
 
 
 @queue_cli.command("delete")
@@ -59,12 +61,14 @@ def delete(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Delete an AMQP queue, with its messages."""
     client = AdminClient(admin, user, password)
     path = f"/api/queues/{quote(vhost)}/{quote(name)}"
     _confirm(client, path, "goes with", yes=yes or if_empty)
     client.send("DELETE", f"{path}?if-empty={str(if_empty).lower()}&if-unused={str(if_unused).lower()}")
+    print_listed({"deleted": name, "vhost": vhost}, [], as_json=as_json)
 
 
 def _confirm(client: AdminClient, path: str, goes: str, *, yes: bool) -> None:
@@ -91,6 +95,7 @@ def move(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Move messages to another AMQP queue, or dead letters back to the queues that they come from.
 
@@ -99,9 +104,9 @@ def move(
     client = AdminClient(admin, user, password)
     wanted = {"vhost": vhost, "source": name, "destination": to, "count": count}
     done = client.send("POST", "/api/lmq/move", wanted)
+    print_listed(done, [] if done["left"] else [f"moved {done['moved']}"], as_json=as_json)
     if done["left"]:
         refuse(f"moved {done['moved']}, {done['left']} left: {', '.join(done['reasons'])}", code=EXIT_NOTHING)
-    print(f"moved {done['moved']}")
 
 
 @queue_cli.command("peek")

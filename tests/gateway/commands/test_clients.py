@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import threading
 from contextlib import contextmanager
 
@@ -31,5 +32,6 @@ def test_clients_that_are_not_there_cannot_be_parted_with(running):
     with stayed(running, "parted"):
         told = "^lmq: session 'parted' goes with its subscriptions and what waits for the client; say --yes"
         check_told(call_lmq("session", "end", "parted", "--admin", admin), told)
-        assert call_lmq("session", "end", "parted", "--yes", "--admin", admin).exit_code == 0
+        ended = call_lmq("session", "end", "parted", "--yes", "--json", "--admin", admin)
+        assert (ended.exit_code, json.loads(ended.stdout)) == (0, {"ended": "parted"})
     check_told(call_lmq("session", "end", "no/body", "--admin", admin), "no session 'no/body'", code=4)

@@ -30,6 +30,8 @@ def test_definitions_are_imported_and_exported(running, tmp_path):
     file.write_text(json.dumps({"queues": [queue]}))
     result = call_lmq("definitions", "import", str(file), "--vhost", "/", *admin)
     assert (result.exit_code, result.stdout, result.stderr) == (0, "imported: 1 queues\n", "")
+    result = call_lmq("definitions", "import", str(file), "--vhost", "/", "--json", *admin)
+    assert json.loads(result.stdout) == {"imported": {"queues": 1}, "not_imported": []}
     assert call_lmq("definitions", "export", str(written), "--vhost", "/", *admin).exit_code == 0
     assert queue in json.loads(written.read_text())["queues"]
     found = json.loads(call_lmq("definitions", "export", "-", *admin).stdout)

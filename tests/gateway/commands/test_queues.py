@@ -36,13 +36,16 @@ def test_a_queue_is_looked_into_moved_purged_and_deleted(running, lmq):
     assert "its offset" not in lmq("queue", "peek", "from").stderr
     assert "it keeps none, the next one is at offset 0" in lmq("queue", "peek", "to").stderr
     assert len(json.loads(lmq("queue", "peek", "from", "--at", "2020-01-01", "--json").stdout)) == 3
-    assert lmq("queue", "move", "from", "to", "--count", "2").stdout == "moved 2\n"
+    assert lmq("queue", "move", "from", "to", "--count", "1").stdout == "moved 1\n"
+    assert json.loads(lmq("queue", "move", "from", "to", "--count", "1", "--json").stdout)["moved"] == 1
     check_told(lmq("queue", "move", "from"), "moved 0, 1 left: the gateway cannot tell where they died", code=2)
     check_told(lmq("queue", "delete", "to", "--if-empty"), "queue 'to' in vhost '/' not empty")
     check_told(lmq("queue", "purge", "to"), "^lmq: queue 'to' is emptied of 2 messages; say --yes if it is meant$")
-    assert lmq("queue", "purge", "to", "--yes").exit_code == 0
+    purged = lmq("queue", "purge", "to", "--yes", "--json")
+    assert (purged.exit_code, json.loads(purged.stdout)) == (0, {"purged": "to", "vhost": "/"})
     assert lmq("queue", "purge", "to").exit_code == 0  # there is nothing to lose
-    assert lmq("queue", "delete", "to", "--if-empty").exit_code == 0
+    deleted = lmq("queue", "delete", "to", "--if-empty", "--json")
+    assert (deleted.exit_code, json.loads(deleted.stdout)) == (0, {"deleted": "to", "vhost": "/"})
     check_told(lmq("queue", "delete", "from"), "^lmq: queue 'from' goes with 1 message; say --yes if it is meant$")
     assert lmq("queue", "delete", "from", "--yes").exit_code == 0
     check_told(lmq("queue", "delete", "from"), "^lmq: no queue 'from' in vhost '/'$", code=4)
