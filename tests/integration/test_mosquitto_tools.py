@@ -34,7 +34,7 @@ def gateway(tmp_path_factory):
     listen = [ANY_PORT, {"address": ANY_PORT, "tls": tls}, f"unix:{folder}/mqtt.sock"]
     users = {"alice": {"password_hash": HASH}}
     env = {"LMQ_MQTT__LISTEN": json.dumps(listen), "LMQ_AUTH__USERS": json.dumps(users)}
-    with GatewayProcess(folder / "data", env=env, doors=()) as running:
+    with GatewayProcess(folder / "data", env=env, doors=("amqp", "namesrv", "broker", "admin")) as running:
         running.folder = folder
         yield running
         assert not any("Traceback" in line for line in running.errors), "".join(running.errors)

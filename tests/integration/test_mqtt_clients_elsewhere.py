@@ -53,7 +53,7 @@ def paho_java():
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory):
-    with GatewayProcess(tmp_path_factory.mktemp("clients"), doors=("mqtt",)) as running:
+    with GatewayProcess(tmp_path_factory.mktemp("clients")) as running:
         yield running
         assert not any("Traceback" in line for line in running.errors), "".join(running.errors)
 
