@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from gateway.admin.management.failures import bad_request
 from gateway.admin.rosters.roster import NAME, Column, Roster, Search
-from gateway.admin.steps import walk, walk_chunks
+from gateway.admin.steps import Steps, walk, walk_chunks
 from gateway.regex import compile_regex
 
 PAGE_SIZE = 100
@@ -94,10 +94,12 @@ async def answer_kept(asked: Question, kind: Kind[Thing], roster: Roster[Any, Th
 
 
 async def _stream(asked: Question, kind: Kind[Thing], things: Sequence[Thing]) -> AsyncIterator[str]:
+    steps = Steps()  # a part alone is too quick for a rest
     yield "["
     for at in range(0, len(things), PAGE_SIZE):
         part = await _write(asked, kind, things[at : at + PAGE_SIZE])
         yield f"{', ' if at else ''}{part[1:-1]}"
+        await steps.rest()
     yield "]"
 
 
