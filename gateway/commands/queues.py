@@ -16,7 +16,7 @@ from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, Pass
 from gateway.commands.output import Column, print_json, print_listed, print_table, tell_address
 from gateway.commands.refusing import EXIT_NOTHING, refuse
 
-queue_cli = typer.Typer(**PLAIN, help="Purge, delete, move and look into one queue.")
+queue_cli = typer.Typer(**PLAIN, help="Purge, delete, move, replay and look into one queue.")
 
 QueueArgument = Annotated[str, typer.Argument(help="An AMQP queue.", autocompletion=complete_queues)]
 VhostOption = Annotated[str, typer.Option("--vhost", help="Its virtual host.", autocompletion=complete_vhosts)]
@@ -107,6 +107,39 @@ def move(
     print_listed(done, [] if done["left"] else [f"moved {done['moved']}"], as_json=as_json)
     if done["left"]:
         refuse(f"moved {done['moved']}, {done['left']} left: {', '.join(done['reasons'])}", code=EXIT_NOTHING)
+
+
+@queue_cli.command("replay")
+def replay(
+    name: QueueArgument,
+    to: Annotated[
+        str | None,
+        typer.Argument(help="Another one; without it they come to the same.", autocompletion=complete_queues),
+    ] = None,
+    *,
+    vhost: VhostOption = "/",
+    offset: Annotated[int | None, typer.Option(min=0, help="From this offset on.")] = None,
+    at: Annotated[
+        str | None, typer.Option(help="From this moment on: 2026-01-31T12:00, UTC where it does not say, or -1h.")
+    ] = None,
+    count: Annotated[int, typer.Option(min=1, help="So many at most.")] = 1_000,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Publish what came to an AMQP queue once more, consumed or not; what is in the queue stays.
+
+    Messages that another user published under its own name are left out; the exit code is 3 then.
+    """
+    client = AdminClient(admin, user, password)
+    at_ms = None if at is None else read_moment(at)
+    wanted = {"vhost": vhost, "source": name, "destination": to, "offset": offset, "at_ms": at_ms, "count": count}
+    done = client.send("POST", "/api/lmq/replay", wanted)
+    told = f"replayed {done['replayed']}, the next is at offset {done['next_offset']}"
+    print_listed(done, [] if done["left"] else [told], as_json=as_json)
+    if done["left"]:
+        refuse(f"{told}; {done['left']} left: only the user in their user_id may publish them", code=EXIT_NOTHING)
 
 
 @queue_cli.command("peek")

@@ -66,3 +66,31 @@ def test_letters_that_stay_are_told_with_an_exit_code(running, lmq):
         pass
     client.send("DELETE", "/api/queues/%2F/gone")
     check_told(lmq("queue", "move", "grave"), "^lmq: moved 1, 1 left: no queue 'gone'$", code=3)
+
+
+def test_what_came_to_a_queue_comes_once_more(running, lmq):
+    client = AdminClient(f"127.0.0.1:{running.port('admin')}")
+    for name in ("readings", "again"):
+        client.send("PUT", f"/api/queues/%2F/{name}", {"durable": True})
+    amqp = at(running, "amqp")
+    for body in ("one", "two", "three"):
+        assert call_lmq("publish", "readings", body, *amqp).exit_code == 0
+    lmq("queue", "purge", "readings", "--yes")
+    told = lmq("queue", "replay", "readings", "again", "--offset", "1", "--count", "1").stdout
+    assert told == "replayed 1, the next is at offset 2\n"
+    done = lmq("queue", "replay", "readings", "again", "--at", "-1h", "--json")
+    assert json.loads(done.stdout) == {"replayed": 3, "left": 0, "next_offset": 3}
+    bodies = [one["body"] for one in json.loads(lmq("queue", "peek", "again", "--offset", "0", "--json").stdout)]
+    assert bodies == ["two", "one", "two", "three"]
+    assert lmq("queue", "replay", "readings", "--offset", "2").stdout == "replayed 1, the next is at offset 3\n"
+    assert client.ask("/api/queues/%2F/readings")["messages_ready"] == 1
+    check_told(lmq("queue", "replay", "readings"), "^lmq: say an offset or a moment, one of the two$", code=2)
+    check_told(lmq("queue", "replay", "none", "--offset", "0"), "^lmq: no queue 'none' in vhost '/'$", code=4)
+    said = {"routing_key": "readings", "payload": "of ann", "payload_encoding": "string"}
+    client.send("PUT", "/api/users/ann", {"password": "ann", "tags": "administrator"})
+    client.send("PUT", "/api/permissions/%2F/ann", {"configure": ".*", "write": ".*", "read": ".*"})
+    AdminClient(f"127.0.0.1:{running.port('admin')}", "ann", "ann").send(
+        "POST", "/api/exchanges/%2F/amq.default/publish", said | {"properties": {"user_id": "ann"}}
+    )
+    left = lmq("queue", "replay", "readings", "again", "--offset", "4")
+    check_told(left, "^lmq: replayed 0, the next is at offset 5; 1 left: only the user in their", code=3)
