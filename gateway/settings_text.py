@@ -18,11 +18,12 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 def settings_text(settings: GatewaySettings, *, with_secrets: bool = False) -> str:
     """Return all settings; what is not set, and has no value that says so, stands in a comment."""
-    text = "\n".join(_table("", _as_table(settings, with_secrets=with_secrets))).lstrip("\n") + "\n"
+    text = "\n".join(_table("", settings_table(settings, with_secrets=with_secrets))).lstrip("\n") + "\n"
     return text if with_secrets or HIDDEN not in text else HIDDEN_HEAD + text
 
 
-def _as_table(model: BaseModel, *, with_secrets: bool) -> dict[str, Any]:
+def settings_table(model: BaseModel, *, with_secrets: bool = False) -> dict[str, Any]:
+    """Return all settings as tables in tables, of what TOML and JSON have; None is what is not set."""
     return {
         name: HIDDEN
         if is_secret(field) and not with_secrets and getattr(model, name)
@@ -33,12 +34,12 @@ def _as_table(model: BaseModel, *, with_secrets: bool) -> dict[str, Any]:
 
 def _plain(value: object, *, with_secrets: bool) -> object:
     if isinstance(value, BaseModel):
-        return _as_table(value, with_secrets=with_secrets)
+        return settings_table(value, with_secrets=with_secrets)
     if isinstance(value, Mapping):
         return {str(name): _plain(inner, with_secrets=with_secrets) for name, inner in value.items()}
     if isinstance(value, tuple):
         return [_plain(inner, with_secrets=with_secrets) for inner in value]
-    return value
+    return value if value is None or isinstance(value, bool | int | float) else str(value)
 
 
 def _table(path: str, table: Mapping[str, Any]) -> Iterator[str]:

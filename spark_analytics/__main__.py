@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,7 +28,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         return _complain(f"reports need {', '.join(missing)}; add what is missing with: {_ADD_SPARK}")
-    return _run_fan_out(Path(wanted.data_dir), Path(wanted.out), wanted.skip_bad_records)
+    paths = _run_fan_out(Path(wanted.data_dir), Path(wanted.out), wanted.skip_bad_records)
+    if isinstance(paths, int):
+        return paths
+    told = json.dumps({name: str(path) for name, path in paths.items()}, indent=2)
+    print(told if wanted.json else f"report: {paths['page']}")  # noqa: T201 - the command's answer
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -36,10 +43,12 @@ def _parser() -> argparse.ArgumentParser:
     fan_out.add_argument("--data-dir", required=True, help="the gateway's data folder; it may be running")
     fan_out.add_argument("--out", required=True, help="folder for index.html, report.json and the tables")
     fan_out.add_argument("--skip-bad-records", action="store_true", help="leave damaged records out")
+    fan_out.add_argument("--json", action="store_true", help="print where the report's files are as JSON")
     return parser
 
 
-def _run_fan_out(data_dir: Path, out: Path, skip_bad_records: bool) -> int:  # noqa: FBT001 - from the parser
+def _run_fan_out(data_dir: Path, out: Path, skip_bad_records: bool) -> dict[str, Path] | int:  # noqa: FBT001 - from the parser
+    """Make the report; return where its files are, by what they are, or the exit code."""
     # Spark takes a second to import: only when it is there, and a report is wanted.
     from core.errors import LmqError  # noqa: PLC0415
     from spark_analytics.java import JavaNotFoundError  # noqa: PLC0415
@@ -55,8 +64,7 @@ def _run_fan_out(data_dir: Path, out: Path, skip_bad_records: bool) -> int:  # n
         return _complain(str(error))
     except OSError as error:
         return _complain(f"cannot write the report to {out}: {error.strerror}")
-    print(f"report: {paths.page}")  # noqa: T201 - the command's answer
-    return 0
+    return asdict(paths)
 
 
 @contextmanager

@@ -10,14 +10,15 @@ from typing import Annotated
 
 import typer
 
-from gateway.commands.options import PLAIN, ConfigOption
+from gateway.commands.options import PLAIN, ConfigOption, JsonOption
+from gateway.commands.output import print_json, print_listed
 from gateway.commands.refusing import EXIT_NOTHING, plain_errors
 
 config_cli = typer.Typer(**PLAIN, help="Look at the settings.")
 
 
 @config_cli.command("check")
-def config_check(*, config: ConfigOption = None) -> None:
+def config_check(*, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Read the settings as `serve` would, and say what is wrong with them."""
     from gateway.audit.log import AuditLog
     from gateway.auth.backends.kinds import describe_clear, make_backends
@@ -37,12 +38,11 @@ def config_check(*, config: ConfigOption = None) -> None:
         certificates = check_certificates(settings)
         AuditLog.check(settings.audit)
         check_bridges(settings.bridges)
-    for line in describe_clear(settings.auth):
+    ended = [one.path for one in certificates if one.expires_at_s <= time.time()]
+    warnings = [*describe_clear(settings.auth), *(f"the certificate in {path} has expired" for path in ended)]
+    for line in warnings:
         print(f"lmq: warning: {line}", file=sys.stderr)
-    for certificate in certificates:
-        if certificate.expires_at_s <= time.time():
-            print(f"lmq: warning: the certificate in {certificate.path} has expired", file=sys.stderr)
-    print("settings are fine")
+    print_listed({"fine": True, "warnings": warnings}, ["settings are fine"], as_json=as_json)
 
 
 @config_cli.command("show")
@@ -50,14 +50,19 @@ def config_show(
     *,
     config: ConfigOption = None,
     secrets: Annotated[bool, typer.Option("--secrets", help="Print password hashes too.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Print the settings that `serve` would use, as a file that `--config` takes."""
+    """Print the settings that `serve` would use, as a file that `--config` takes, or as an object."""
     from gateway.settings import SettingsError
     from gateway.settings_reading import load_settings
-    from gateway.settings_text import settings_text
+    from gateway.settings_text import settings_table, settings_text
 
     with plain_errors(SettingsError):
-        print(settings_text(load_settings(config, {}), with_secrets=secrets), end="")
+        settings = load_settings(config, {})
+    if as_json:
+        print_json(settings_table(settings, with_secrets=secrets))
+    else:
+        print(settings_text(settings, with_secrets=secrets), end="")
 
 
 @config_cli.command("from-mosquitto")
@@ -65,6 +70,8 @@ def config_from_mosquitto(
     file: Annotated[
         Path, typer.Argument(metavar="mosquitto.conf", help="Its password_file and acl_file are read, too.")
     ],
+    *,
+    as_json: JsonOption = False,
 ) -> None:
     """Print a mosquitto.conf as settings; exit code 3 where a line of it becomes none."""
     from gateway.commands.mosquitto.conf import Conversion
@@ -75,7 +82,10 @@ def config_from_mosquitto(
         conversion = Conversion(file)
         settings = conversion.settings()
     remarks = [f"left out: {line}" for line in conversion.left_out] + conversion.hints
-    print(settings_file(settings, [f"from {file.name}, by lmq config from-mosquitto", *remarks]), end="")
+    if as_json:
+        print_json({"settings": settings, "left_out": conversion.left_out, "hints": conversion.hints})
+    else:
+        print(settings_file(settings, [f"from {file.name}, by lmq config from-mosquitto", *remarks]), end="")
     for remark in remarks:
         print(f"lmq: {remark}", file=sys.stderr)
     if conversion.left_out:
@@ -83,8 +93,12 @@ def config_from_mosquitto(
 
 
 @config_cli.command("doc")
-def config_doc() -> None:
-    """Print docs/settings.md."""
+def config_doc(*, as_json: JsonOption = False) -> None:
+    """Print docs/settings.md, or the settings as a JSON Schema."""
+    from gateway.settings import GatewaySettings
     from gateway.settings_doc import settings_page
 
-    print(settings_page(), end="")
+    if as_json:
+        print_json(GatewaySettings.model_json_schema())
+    else:
+        print(settings_page(), end="")

@@ -9,7 +9,7 @@ import typer
 
 from gateway.commands.client import AdminClient, quote
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import print_listed
+from gateway.commands.output import print_done, print_listed
 from gateway.commands.refusing import EXIT_NOTHING, refuse
 
 definitions_cli = typer.Typer(**PLAIN, help="Export and import virtual hosts, exchanges, queues and bindings.")
@@ -27,6 +27,7 @@ def export(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Write what is durable to FILE, as RabbitMQ's `rabbitmqctl import_definitions` and its API read it."""
     import json
@@ -39,6 +40,7 @@ def export(
         Path(file).write_text(f"{text}\n")
     except OSError as error:
         refuse(f"cannot write {file}: {error.strerror}", error)
+    print_done({"written": file}, as_json=as_json)
 
 
 @definitions_cli.command("import")

@@ -10,7 +10,7 @@ from gateway.commands.client import AdminClient, quote
 from gateway.commands.doors.place import Door
 from gateway.commands.lists import LimitOption, WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import Column, print_facts, print_json, print_table, repeat
+from gateway.commands.output import Column, print_done, print_facts, print_json, print_table, repeat
 
 delayed_cli = typer.Typer(**PLAIN, help="Messages that wait for their moment: list them, take one back.")
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="What the list calls it.")]
@@ -71,7 +71,13 @@ def show_delayed(
 
 @delayed_cli.command("cancel")
 def cancel(
-    waiting_id: IdArgument, *, admin: AdminOption = ADMIN, user: UserOption = None, password: PasswordOption = None
+    waiting_id: IdArgument,
+    *,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Take one back: nobody gets it."""
     AdminClient(admin, user, password).send("DELETE", f"{PATH}/{quote(waiting_id)}")
+    print_done({"cancelled": waiting_id}, as_json=as_json)

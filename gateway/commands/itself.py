@@ -14,6 +14,7 @@ from gateway.commands.output import print_listed
 log_cli = typer.Typer(**PLAIN, help="The running gateway's log: its last lines, and how much it says.")
 retention_cli = typer.Typer(**PLAIN, help="What is past its time.")
 TAIL_S = 0.5
+TEXT_FIELDS = ("time", "level", "logger", "message")  # as a line of `log.format = "text"` has them
 
 
 class Level(StrEnum):
@@ -52,8 +53,9 @@ def tail(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Show the last lines of the log."""
+    """Show the last lines of the log; as JSON each is an object."""
     from threading import Event
 
     client = AdminClient(admin, user, password)
@@ -62,7 +64,7 @@ def tail(
     try:
         while True:
             for line in lines:
-                print(line, flush=True)
+                print(line_as_json(line) if as_json else line, flush=True)
             if not follow:
                 return
             Event().wait(TAIL_S)
@@ -70,6 +72,17 @@ def tail(
             lines = found["lines"]
     except KeyboardInterrupt:
         return
+
+
+def line_as_json(line: str) -> str:
+    """Return a line of the log as an object, which it is where `log.format` is `json`."""
+    import json
+
+    if line.startswith("{"):
+        return line
+    parts = line.split(" ", len(TEXT_FIELDS) - 1)
+    told = dict(zip(TEXT_FIELDS, parts, strict=True)) if len(parts) == len(TEXT_FIELDS) else {"message": line}
+    return json.dumps(told, ensure_ascii=False)
 
 
 @retention_cli.command("run")

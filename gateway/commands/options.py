@@ -49,7 +49,7 @@ PasswordOption = Annotated[
     str | None,
     typer.Option("--password", envvar="LMQ_CLI_PASSWORD", help="The user's; other users of the machine can see it."),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the API's answer.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, and nothing else.")]
 
 
 class Given:

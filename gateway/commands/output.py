@@ -37,6 +37,12 @@ def print_listed(answer: object, lines: Sequence[str], *, as_json: bool) -> None
             print(line)
 
 
+def print_done(done: dict[str, Any], *, as_json: bool) -> None:
+    """Say to programs what was done; people see by the exit code that it was."""
+    if as_json:
+        print_json(done)
+
+
 def print_table(columns: Sequence[Column], rows: Sequence[dict[str, Any]], spare: Sequence[str] = ()) -> None:
     """Print rows as a table, numbers to the right; where nobody looks at a terminal its lines are not cut.
 
@@ -143,7 +149,8 @@ def print_facts(answer: dict[str, Any]) -> None:
 
 
 def repeat(show: Callable[[], None], every_s: float | None) -> None:
-    """Show something once, or at an interval until somebody stops it."""
+    """Show something once, or at an interval until somebody stops it; only a terminal is cleared in between."""
+    import sys
     from threading import Event
 
     show()
@@ -152,5 +159,6 @@ def repeat(show: Callable[[], None], every_s: float | None) -> None:
             Event().wait(every_s)
         except KeyboardInterrupt:
             return
-        print("\x1b[2J\x1b[H", end="")
+        if sys.stdout.isatty():
+            print("\x1b[2J\x1b[H", end="")
         show()

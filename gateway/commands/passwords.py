@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from gateway.commands.asking import ask_password
+from gateway.commands.options import JsonOption
+from gateway.commands.output import print_listed
 
 
 def hash_password_of(
@@ -18,6 +20,7 @@ def hash_password_of(
     rounds: Annotated[
         int, typer.Option(min=4_096, max=10_000_000, help="With --scram: what each login costs its client.")
     ] = 32_768,
+    as_json: JsonOption = False,
 ) -> None:
     """Print the hash of a password, for the settings.
 
@@ -26,4 +29,5 @@ def hash_password_of(
     from gateway.auth.users import hash_for_scram, hash_password
 
     plain = ask_password() if password is None else password
-    print(hash_for_scram(plain, rounds) if scram else hash_password(plain))
+    made = hash_for_scram(plain, rounds) if scram else hash_password(plain)
+    print_listed({"password_hash": made}, [made], as_json=as_json)

@@ -10,7 +10,7 @@ from gateway.commands.client import AdminClient, quote
 from gateway.commands.completing import complete_policies
 from gateway.commands.lists import WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import print_listed, repeat
+from gateway.commands.output import print_done, print_listed, repeat
 from gateway.commands.refusing import refuse
 
 policy_cli = typer.Typer(**PLAIN, help="Tell many queues and exchanges something at once, by patterns of their names.")
@@ -34,6 +34,7 @@ def set_policy(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Set a policy; what is there already holds to it from then on."""
     import json
@@ -44,6 +45,7 @@ def set_policy(
         refuse(f"the definition is no JSON: {error}")
     body = {"pattern": pattern, "definition": said, "priority": priority, "apply-to": apply_to}
     AdminClient(admin, user, password).send("PUT", _path(vhost, name, is_operator=operator), body)
+    print_done({"set": name, "vhost": vhost, "operator": operator}, as_json=as_json)
 
 
 @policy_cli.command("delete")
@@ -55,9 +57,11 @@ def delete(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Delete a policy."""
     AdminClient(admin, user, password).send("DELETE", _path(vhost, name, is_operator=operator))
+    print_done({"deleted": name, "vhost": vhost, "operator": operator}, as_json=as_json)
 
 
 @policy_cli.command("list")

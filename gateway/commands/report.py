@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from gateway.commands.options import PLAIN
+from gateway.commands.options import PLAIN, JsonOption
 from gateway.commands.refusing import refuse
 
 ADD_SPARK = "pip install 'lmq-gateway[spark]'"
@@ -24,6 +24,7 @@ def report_fan_out(
     data_dir: Annotated[str, typer.Option("--data-dir", help="The gateway's data folder; it may be running.")],
     out: Annotated[str, typer.Option("--out", help="Folder for the Parquet files and index.html.")],
     skip_bad_records: Annotated[bool, typer.Option("--skip-bad-records", help="Leave damaged records out.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Count for each device what was stored once and what a copy in each queue would have cost."""
     if find_spec("pyspark") is None:
@@ -33,4 +34,5 @@ def report_fan_out(
     # A process of its own: the JVM's, and the analytics stand beside the gateway, not under it.
     arguments = ["fan-out", "--data-dir", data_dir, "--out", out]
     arguments += ["--skip-bad-records"] if skip_bad_records else []
+    arguments += ["--json"] if as_json else []
     os.execv(sys.executable, [sys.executable, "-m", "spark_analytics", *arguments])  # noqa: S606 - no shell is meant

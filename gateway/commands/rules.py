@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from gateway.commands.client import AdminClient, quote
+from gateway.commands.lists import WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import print_listed
+from gateway.commands.output import print_done, print_listed, repeat
 from gateway.commands.refusing import refuse
 
 rule_cli = typer.Typer(**PLAIN, help="Set, list, move and remove rules: who may do what.")
@@ -48,6 +49,7 @@ def add(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Set a rule, at once in force; the first rule that is for a question decides it, those of the settings first."""
     fields = {
@@ -65,28 +67,41 @@ def add(
     said = {"permit": permit.value, **{field: value for field, value in fields.items() if value}}
     question = "" if before is None else f"?before={quote(before)}"
     AdminClient(admin, user, password).send("PUT", f"/api/lmq/rules/{quote(name)}{question}", said)
+    print_done({"set": name}, as_json=as_json)
 
 
 @rule_cli.command("list")
 def list_rules(
     *,
+    watch: WatchOption = None,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the rules in the order in which they are asked."""
-    found = AdminClient(admin, user, password).ask("/api/lmq/rules")
-    lines = [f"{rule['name']}  {rule['text']}" for rule in found["rules"]]
-    print_listed(found, [*lines, f"auth.default  {found['default']}"], as_json=as_json)
+    client = AdminClient(admin, user, password)
+
+    def show() -> None:
+        found = client.ask("/api/lmq/rules")
+        lines = [f"{rule['name']}  {rule['text']}" for rule in found["rules"]]
+        print_listed(found, [*lines, f"auth.default  {found['default']}"], as_json=as_json)
+
+    repeat(show, watch)
 
 
 @rule_cli.command("remove")
 def remove(
-    name: NameArgument, *, admin: AdminOption = ADMIN, user: UserOption = None, password: PasswordOption = None
+    name: NameArgument,
+    *,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Remove a rule."""
     AdminClient(admin, user, password).send("DELETE", f"/api/lmq/rules/{quote(name)}")
+    print_done({"removed": name}, as_json=as_json)
 
 
 @rule_cli.command("move")
@@ -98,8 +113,10 @@ def move(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Have a rule asked before another one, or last."""
     if last == (before is not None):
         refuse("give --before RULE or --last")
     AdminClient(admin, user, password).send("POST", f"/api/lmq/rules/{quote(name)}/move", {"before": before})
+    print_done({"moved": name, "before": before}, as_json=as_json)

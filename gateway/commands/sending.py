@@ -9,6 +9,8 @@ import typer
 
 from gateway.commands.doors.place import Door, Place, at_door
 from gateway.commands.doors.traffic import Outgoing
+from gateway.commands.options import JsonOption
+from gateway.commands.output import print_done
 from gateway.commands.refusing import EXIT_INTERRUPTED, EXIT_NOTHING, refuse
 
 WINDOW = 100  # on their way at the same time
@@ -42,6 +44,7 @@ def publish(
     keys: Annotated[str, typer.Option("--keys", help="RocketMQ: words that it is found by.")] = "",
     count: Annotated[int, typer.Option("--count", "-c", min=1, help="So many times.")] = 1,
     rate: Annotated[float | None, typer.Option("--rate", min=0.001, help="So many a second.")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Publish messages; exit code 3 where one reaches nobody, as far as the door tells it."""
     from gateway.commands.doors.running import run
@@ -63,6 +66,7 @@ def publish(
     total = _Total()
     bodies = _bodies(content, file, lines=lines)
     run(_publish(place, make, bodies, _Pace(count, rate), total), interrupted=EXIT_INTERRUPTED)
+    print_done({"sent": total.sent, "unreached": total.unreached}, as_json=as_json)
     if total.unreached:
         few = "the message reaches" if total.sent == 1 else f"{total.unreached} of {total.sent} messages reach"
         refuse(f"{few} nobody", code=EXIT_NOTHING)

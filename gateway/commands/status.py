@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import typer
 
@@ -12,6 +13,7 @@ from gateway.commands.options import ADMIN, AdminOption, JsonOption, PasswordOpt
 from gateway.commands.output import Column, fit_table, print_facts, print_json, print_table, repeat
 
 DEEPEST = 15  # queues that `lmq top` shows
+DEEPEST_QUEUES = {"door": "amqp", "sort": "messages_ready", "sort_reverse": True, "page": 1, "page_size": DEEPEST}
 SPARE = ("light queue", "next", "door", "kept", "readers", "vhost", "unacked", "out/s", "in/s")  # on narrow terminals
 SPARE_OF_DOORS = ("sessions", "messages out", "messages in", "connections")
 DOORS = (
@@ -23,6 +25,13 @@ DOORS = (
     Column("in/s", "in_rate"),
     Column("out/s", "out_rate"),
 )
+
+
+class Look(NamedTuple):
+    """What `lmq top` shows at one moment: rows of doors and of queues."""
+
+    doors: list[dict[str, Any]]
+    queues: list[dict[str, Any]]
 
 
 def status(
@@ -97,33 +106,50 @@ def top(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Show rates by door and the deepest queues, live, until Ctrl-C."""
+    """Show rates by door and the deepest queues, live, until Ctrl-C; as JSON each look is a line."""
+    from itertools import islice
+
+    looks = islice(_look(AdminClient(admin, user, password), every), count or None)
+    try:
+        if as_json:
+            _print_looks(looks)
+        else:
+            _show_looks(looks)
+    except KeyboardInterrupt:
+        return
+
+
+def _look(client: AdminClient, every_s: float) -> Iterator[Look]:
+    """Yield what there is to be shown, again and again."""
     from threading import Event
     from time import monotonic
 
+    before, before_s = None, 0.0
+    while True:
+        found, now_s = client.get("/api/overview"), monotonic()
+        there = found["lmq"].get("doors", {})
+        rows = rows_of(there, before, max(now_s - before_s, 0.001))
+        yield Look(rows, client.get("/api/lmq/queues", DEEPEST_QUEUES)["items"])
+        before, before_s = there, now_s
+        Event().wait(every_s)
+
+
+def _print_looks(looks: Iterator[Look]) -> None:
+    import json
+
+    for look in looks:
+        print(json.dumps(look._asdict(), ensure_ascii=False), flush=True)
+
+
+def _show_looks(looks: Iterator[Look]) -> None:
     from rich.console import Group
     from rich.live import Live
 
-    client = AdminClient(admin, user, password)
     columns = next(kind.columns for kind in KINDS if kind.name == "queues")
-    before, before_s, looks = None, 0.0, 0
     with Live(auto_refresh=False) as live:
-        while True:
-            found, now_s = client.get("/api/overview"), monotonic()
-            deepest = client.get(
-                "/api/lmq/queues",
-                {"door": "amqp", "sort": "messages_ready", "sort_reverse": True, "page": 1, "page_size": DEEPEST},
-            )
-            there = found["lmq"].get("doors", {})
-            rows = rows_of(there, before, max(now_s - before_s, 0.001))
+        for look in looks:
             width = live.console.width
-            doors = fit_table(DOORS, rows, width, SPARE_OF_DOORS)
-            live.update(Group(doors, fit_table(columns, deepest["items"], width, SPARE)), refresh=True)
-            before, before_s, looks = there, now_s, looks + 1
-            if looks == count:
-                return
-            try:
-                Event().wait(every)
-            except KeyboardInterrupt:
-                return
+            doors = fit_table(DOORS, look.doors, width, SPARE_OF_DOORS)
+            live.update(Group(doors, fit_table(columns, look.queues, width, SPARE)), refresh=True)

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from gateway.commands.client import AdminClient, quote
+from gateway.commands.lists import WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import print_listed, tell
+from gateway.commands.output import print_done, print_listed, repeat, tell
 from gateway.commands.refusing import refuse
 
 token_cli = typer.Typer(**PLAIN, help="Make, list and revoke tokens that let programs in at the admin API.")
@@ -44,22 +45,34 @@ def add(
 @token_cli.command("list")
 def list_tokens(
     *,
+    watch: WatchOption = None,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the tokens: whose, for what, until when."""
-    found = AdminClient(admin, user, password).ask("/api/lmq/tokens")
-    print_listed(found, [_line(token) for token in found], as_json=as_json)
+    client = AdminClient(admin, user, password)
+
+    def show() -> None:
+        found = client.ask("/api/lmq/tokens")
+        print_listed(found, [_line(token) for token in found], as_json=as_json)
+
+    repeat(show, watch)
 
 
 @token_cli.command("revoke")
 def revoke(
-    name: NameArgument, *, admin: AdminOption = ADMIN, user: UserOption = None, password: PasswordOption = None
+    name: NameArgument,
+    *,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Have a token let nobody in any more."""
     AdminClient(admin, user, password).send("DELETE", f"/api/lmq/tokens/{quote(name)}")
+    print_done({"revoked": name}, as_json=as_json)
 
 
 def _line(token: dict[str, Any]) -> str:

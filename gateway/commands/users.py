@@ -13,7 +13,7 @@ from gateway.commands.client import AdminClient, quote
 from gateway.commands.completing import complete_users, complete_vhosts
 from gateway.commands.lists import WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import print_listed, repeat
+from gateway.commands.output import print_done, print_json, print_listed, repeat
 from gateway.commands.refusing import refuse
 
 user_cli = typer.Typer(**PLAIN, help="Make, change, disable, delete and list the users of the data folder.")
@@ -45,6 +45,7 @@ def add(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Make a user, who may do nothing yet: see `lmq grant`. The password is asked for twice."""
     check_tags(tags)
@@ -54,7 +55,7 @@ def add(
         refuse(f"user {name!r} is there already: see `lmq user passwd` and `lmq user tags`")
     plain = _new_password(new_password, from_stdin=password_stdin, generate=generate)
     client.send("PUT", f"/api/users/{quote(name)}", {"password": plain, "tags": tags or [], "secret": secret})
-    _print_generated(plain, is_generated=generate)
+    _print_set({"added": name, "tags": tags or []}, plain, is_generated=generate, as_json=as_json)
     print(f"lmq: {name!r} may do nothing yet; for everything: lmq grant {shlex.quote(name)} --all", file=sys.stderr)
 
 
@@ -78,8 +79,11 @@ def _new_password(given: str | None, *, from_stdin: bool, generate: bool) -> str
     return ask_password()
 
 
-def _print_generated(plain: str, *, is_generated: bool) -> None:
-    if is_generated:
+def _print_set(done: dict[str, Any], plain: str, *, is_generated: bool, as_json: bool) -> None:
+    """Say what was done, with a password that was made up: it is told this once."""
+    if as_json:
+        print_json({**done, "password": plain} if is_generated else done)
+    elif is_generated:
         print(plain)
 
 
@@ -100,12 +104,13 @@ def change_password(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Give a user another password; who came in by the old one is turned out."""
     _check_asker(user, password)
     plain = _new_password(new_password, from_stdin=password_stdin, generate=generate)
     AdminClient(admin, user, password).send("PUT", f"/api/lmq/users/{quote(name)}/password", {"password": plain})
-    _print_generated(plain, is_generated=generate)
+    _print_set({"changed": name}, plain, is_generated=generate, as_json=as_json)
 
 
 @user_cli.command("tags")
@@ -116,10 +121,12 @@ def set_tags(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Set the tags of a user, none to take them all back."""
     check_tags(tags)
     AdminClient(admin, user, password).send("PUT", f"/api/lmq/users/{quote(name)}/tags", {"tags": tags or []})
+    print_done({"changed": name, "tags": tags or []}, as_json=as_json)
 
 
 @user_cli.command("disable")
@@ -129,9 +136,11 @@ def disable(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Let nobody in as a user until `lmq user enable`; its connections are closed, its MQTT sessions stay."""
     AdminClient(admin, user, password).send("POST", f"/api/lmq/users/{quote(name)}/disable")
+    print_done({"disabled": name}, as_json=as_json)
 
 
 @user_cli.command("enable")
@@ -141,9 +150,11 @@ def enable(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Let a user in again that was disabled, with the password, tags, rights and tokens that it had."""
     AdminClient(admin, user, password).send("POST", f"/api/lmq/users/{quote(name)}/enable")
+    print_done({"enabled": name}, as_json=as_json)
 
 
 @user_cli.command("delete")
@@ -154,6 +165,7 @@ def delete(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Delete a user with the permissions; the user's connections are closed."""
     client = AdminClient(admin, user, password)
@@ -164,6 +176,7 @@ def delete(
         lost = f"permissions in {', '.join(places)}" if places else "no permissions"
         confirm(f"user {name!r} goes with {lost}, and with open connections and tokens", yes=False)
     client.send("DELETE", path)
+    print_done({"deleted": name}, as_json=as_json)
 
 
 @user_cli.command("list")
@@ -255,11 +268,13 @@ def grant(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Set what a user may do in a virtual host, in place of what was set before; amq.topic are MQTT's topics."""
     rights = (EVERYTHING,) * 3 if everything else (configure, write, read)
     said = dict(zip(("configure", "write", "read"), rights, strict=True))
     AdminClient(admin, user, password).send("PUT", f"/api/permissions/{quote(vhost)}/{quote(name)}", said)
+    print_done({"granted": name, "vhost": vhost, **said}, as_json=as_json)
 
 
 def revoke(
@@ -269,6 +284,8 @@ def revoke(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Take back what a user may do in a virtual host."""
     AdminClient(admin, user, password).send("DELETE", f"/api/permissions/{quote(vhost)}/{quote(name)}")
+    print_done({"revoked": name, "vhost": vhost}, as_json=as_json)

@@ -11,7 +11,7 @@ from gateway.commands.client import AdminClient, quote
 from gateway.commands.completing import complete_vhosts
 from gateway.commands.lists import WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import print_listed, repeat
+from gateway.commands.output import print_done, print_listed, repeat
 
 vhost_cli = typer.Typer(**PLAIN, help="Make, delete and list AMQP's virtual hosts.")
 NameArgument = Annotated[
@@ -37,6 +37,7 @@ def add(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Make a virtual host, or say other things of one that is there."""
     client = AdminClient(admin, user, password)
@@ -45,6 +46,7 @@ def add(
     for limit, value in (("max-connections", connections_max), ("max-queues", queues_max)):
         if value is not None:
             client.send("PUT", f"/api/vhost-limits/{quote(name)}/{limit}", {"value": value})
+    print_done({"set": name}, as_json=as_json)
 
 
 @vhost_cli.command("delete")
@@ -55,6 +57,7 @@ def delete(
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Delete a virtual host: its connections are closed, its exchanges, queues and messages go."""
     client = AdminClient(admin, user, password)
@@ -64,6 +67,7 @@ def delete(
     topics = ", beside the topics of MQTT, which stay" if ours["has_mqtt_topics"] else ""
     confirm(f"virtual host {name!r} goes with {lost}{topics}", yes=yes)
     client.send("DELETE", f"/api/vhosts/{quote(name)}")
+    print_done({"deleted": name}, as_json=as_json)
 
 
 @vhost_cli.command("list")

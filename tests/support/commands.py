@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import subprocess
@@ -79,6 +80,13 @@ def check_told(result, text, *, code=2):
     assert result.exit_code == code, result.stderr
     (line,) = result.stderr.splitlines()
     assert re.search(text, line), line
+
+
+def told_json(*arguments, code=0, **options):
+    """Return the one JSON value that a call prints when it is told `--json`."""
+    result = call_lmq(*arguments, "--json", **options)
+    assert result.exit_code == code, result.output
+    return json.loads(result.stdout)
 
 
 def publish_mqtt(gateway, topic, body):

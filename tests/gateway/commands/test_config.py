@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import tomllib
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from gateway.auth.users import hash_password
 from gateway.settings_reading import load_settings
 from tests.support.certificates import issue
-from tests.support.commands import call_lmq, check_told
+from tests.support.commands import call_lmq, check_told, told_json
 
 
 def test_config_is_shown_as_it_would_be_used(tmp_path):
@@ -23,6 +24,21 @@ def test_config_is_shown_as_it_would_be_used(tmp_path):
     check_told(
         call_lmq("config", "check", "--config", str(config)), r"auth\.users\.alice\.password_hash: of no known kind"
     )
+
+
+def test_settings_are_told_to_programs_without_secrets(tmp_path):
+    config, conf = tmp_path / "lmq.toml", tmp_path / "mosquitto.conf"
+    kept = hash_password("secret")
+    config.write_text(f"data_dir = 'd'\n[amqp]\nlisten = 'off'\n[auth.users.alice]\npassword_hash = '{kept}'\n")
+    told = told_json("config", "show", "--config", str(config))
+    assert (told["amqp"]["listen"], told["data_dir"], told["store"]["flush"]["mode"]) == ("off", "d", "sync")
+    assert kept not in json.dumps(told)
+    assert kept in json.dumps(told_json("config", "show", "--secrets", "--config", str(config)))
+    assert told_json("config", "check", "--config", str(config)) == {"fine": True, "warnings": []}
+    conf.write_text("listener 1883\nlog_dest syslog\n")
+    told = told_json("config", "from-mosquitto", str(conf), code=3)
+    assert told["left_out"] == ["mosquitto.conf:2: log_dest syslog"]
+    assert "mqtt" in told["settings"]
 
 
 def test_keys_of_tokens_are_read_when_the_config_is_checked(tmp_path):

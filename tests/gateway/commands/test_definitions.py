@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gateway.commands.definitions import told
-from tests.support.commands import call_lmq, check_told
+from tests.support.commands import call_lmq, check_told, told_json
 
 
 def test_told_is_what_was_made_and_what_was_not():
@@ -32,9 +32,10 @@ def test_definitions_are_imported_and_exported(running, tmp_path):
     assert (result.exit_code, result.stdout, result.stderr) == (0, "imported: 1 queues\n", "")
     result = call_lmq("definitions", "import", str(file), "--vhost", "/", "--json", *admin)
     assert json.loads(result.stdout) == {"imported": {"queues": 1}, "not_imported": []}
-    assert call_lmq("definitions", "export", str(written), "--vhost", "/", *admin).exit_code == 0
+    told_of = told_json("definitions", "export", str(written), "--vhost", "/", *admin)
+    assert told_of == {"written": str(written)}
     assert queue in json.loads(written.read_text())["queues"]
-    found = json.loads(call_lmq("definitions", "export", "-", *admin).stdout)
+    found = json.loads(call_lmq("definitions", "export", "-", "--json", *admin).stdout)
     assert {**queue, "vhost": "/"} in found["queues"]
     check_told(call_lmq("definitions", "import", str(tmp_path / "none"), *admin), "^lmq: cannot read .*none")
     file.write_text("{")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support.commands import at, call_lmq, check_told
+from tests.support.commands import at, call_lmq, check_told, told_json
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +20,7 @@ def test_messages_that_wait_are_listed_shown_and_taken_back(running):
     assert [one["to"] for one in found] == ["late/0", "late/1", "late/2"]
     told = call_lmq("delayed", "show", found[1]["id"], *admin).stdout
     assert "late/1" in told
-    assert call_lmq("delayed", "cancel", found[1]["id"], *admin).exit_code == 0
+    assert told_json("delayed", "cancel", found[1]["id"], *admin) == {"cancelled": found[1]["id"]}
     check_told(call_lmq("delayed", "cancel", found[1]["id"], *admin), "no message '.*' waits", code=4)
     left = json.loads(call_lmq("delayed", "list", "--name", "late/", "--json", *admin).stdout)
     assert [one["to"] for one in left] == ["late/0", "late/2"]

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from gateway.commands.itself import line_as_json
 from tests.support.commands import call_lmq
 
 pytestmark = pytest.mark.slow
@@ -17,7 +18,22 @@ def test_the_log_says_more_or_less_and_its_end_is_shown(running):
     assert found == {"level": "info", "loggers": {}}
     lines = call_lmq("log", "tail", "--count", "2", *admin).stdout.splitlines()
     assert len(lines) == 2
+    told = [json.loads(line) for line in call_lmq("log", "tail", "--count", "2", "--json", *admin).stdout.splitlines()]
+    assert [{*one} for one in told] == [{"time", "level", "logger", "message"}] * 2
+    assert {one["level"] for one in told} <= {"debug", "info", "warning"}
     assert call_lmq("log", "level", "loud", *admin).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('{"level": "info"}', {"level": "info"}),
+        ("T info gateway.x a b=1", {"time": "T", "level": "info", "logger": "gateway.x", "message": "a b=1"}),
+        ("odd one", {"message": "odd one"}),
+    ],
+)
+def test_lines_of_either_format_are_objects(line, told):
+    assert json.loads(line_as_json(line)) == told
 
 
 def test_retention_runs_at_once(running):

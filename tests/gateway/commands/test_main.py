@@ -1,15 +1,36 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
 import pytest
+import typer
 
 from gateway.auth.users import check_password
+from gateway.commands.main import cli
 from gateway.settings_doc import settings_page
 from gateway.version import VERSION
 from tests.support.commands import call_lmq, run_python
 from tests.support.sources import ROOT
+
+WITHOUT_JSON = {("serve",): "it runs until it is stopped, and its log has `log.format`"}
+
+
+def each_command(group=None, path=()):
+    """Yield each command with the words that call it, and all options that it takes."""
+    for name, command in (group or typer.main.get_command(cli)).commands.items():
+        if hasattr(command, "commands"):
+            yield from each_command(command, (*path, name))
+        else:
+            yield (*path, name), {option for parameter in command.params for option in parameter.opts}
+
+
+def test_each_command_can_answer_programs_and_each_list_goes_on():
+    commands = dict(each_command())
+    assert {("top",), ("queues", "list"), ("log", "tail")} <= commands.keys()
+    assert {path for path, options in commands.items() if "--json" not in options} == WITHOUT_JSON.keys()
+    assert [path for path, options in commands.items() if path[-1] == "list" and "--watch" not in options] == []
 
 
 def test_small_commands():
@@ -20,6 +41,9 @@ def test_small_commands():
     assert kept.startswith("scram-sha-256$5000$")
     assert check_password(b"secret", kept)
     assert not check_password(b"Secret", kept)
+    told = json.loads(call_lmq("hash-password", "--password", "secret", "--json").stdout)
+    assert check_password(b"secret", told["password_hash"])
+    assert "mqtt" in json.loads(call_lmq("config", "doc", "--json").stdout)["properties"]
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gateway.commands.policies import listed
-from tests.support.commands import call_lmq, check_told
+from tests.support.commands import call_lmq, check_told, told_json
 
 
 def test_listed_policies_are_lines_with_what_has_no_effect():
@@ -23,13 +23,15 @@ def test_policies_are_set_listed_and_deleted(running):
     admin = ("--admin", f"127.0.0.1:{running.port('admin')}")
     assert call_lmq("policy", "set", "p", "^a", '{"max-length": 5}', "--apply-to", "queues", *admin).exit_code == 0
     told = ('{"expires": 5}', "--operator", "--priority", "7")
-    assert call_lmq("policy", "set", "p", "^a", *told, *admin).exit_code == 0
+    set_one = {"set": "p", "vhost": "/", "operator": True}
+    assert told_json("policy", "set", "p", "^a", *told, *admin) == set_one
     assert call_lmq("policy", "list", *admin).stdout == '/  p  ^a  for queues  {"max-length": 5}  priority 0\n'
     (found,) = json.loads(call_lmq("policy", "list", "--json", "--operator", "--vhost", "/", *admin).stdout)
     assert (found["definition"], found["priority"], found["apply-to"]) == ({"expires": 5}, 7, "all")
     check_told(call_lmq("policy", "set", "q", "(", "{}", *admin), "^lmq: Validation failed")
     check_told(call_lmq("policy", "set", "q", "a", "{", *admin), "^lmq: the definition is no JSON")
     for sort in ([], ["--operator"]):
-        assert call_lmq("policy", "delete", "p", *sort, *admin).exit_code == 0
+        gone = {"deleted": "p", "vhost": "/", "operator": bool(sort)}
+        assert told_json("policy", "delete", "p", *sort, *admin) == gone
     assert call_lmq("policy", "list", *admin).stdout == ""
     check_told(call_lmq("policy", "delete", "p", *admin), "^lmq: no policy 'p' in vhost '/'$", code=4)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.support.commands import call_lmq, check_refused, check_told, publish_mqtt, run_lmq
@@ -25,8 +27,10 @@ def test_report_with_an_empty_folder_is_refused_in_one_line(tmp_path, option):
 @pytest.mark.spark
 def test_report_is_made_beside_the_running_gateway(running, tmp_path):
     publish_mqtt(running, "plant/1/temp", "21.5")
-    result = run_lmq("report", "fan-out", "--data-dir", str(running.data_dir), "--out", str(tmp_path / "report"))
+    folders = ("--data-dir", str(running.data_dir), "--out", str(tmp_path / "report"))
+    result = run_lmq("report", "fan-out", *folders, "--json")
     assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["page"] == str(tmp_path / "report" / "index.html")
     assert "<html" in (tmp_path / "report" / "index.html").read_text()
 
 

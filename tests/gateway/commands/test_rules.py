@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.commands import call_lmq, check_told
+from tests.support.commands import call_lmq, check_told, told_json
 
 
 @pytest.mark.slow
@@ -18,8 +18,14 @@ def test_rules_are_set_listed_moved_and_removed(running):
     ]
     assert call_lmq("rule", "move", "not eve", "--last", *admin).exit_code == 0
     assert call_lmq("rule", "list", *admin).stdout.startswith("devices  ")
+    assert told_json("rule", "move", "not eve", "--before", "devices", *admin) == {
+        "moved": "not eve",
+        "before": "devices",
+    }
+    assert told_json("rule", "add", "devices", "deny", *admin) == {"set": "devices"}
+    assert [rule["name"] for rule in told_json("rule", "list", *admin)["rules"]] == ["not eve", "devices"]
     for name in ("devices", "not eve"):
-        assert call_lmq("rule", "remove", name, *admin).exit_code == 0
+        assert told_json("rule", "remove", name, *admin) == {"removed": name}
     check_told(call_lmq("rule", "remove", "devices", *admin), "^lmq: no rule 'devices' in the data folder$", code=4)
     check_told(call_lmq("rule", "move", "devices", *admin), "give --before RULE or --last")
     check_told(call_lmq("rule", "add", "x", "deny", "--topic", "a/#/b", *admin), "^lmq: topics.0: must be ")

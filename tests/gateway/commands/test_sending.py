@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support.commands import at, call_lmq, check_told
+from tests.support.commands import at, call_lmq, check_told, told_json
 
 NOBODY = 3  # the exit code where a message is stored and reaches nobody
 
@@ -43,6 +43,13 @@ def test_lines_files_sizes_and_counts(running, tmp_path):
     assert [one["body_bytes"] for one in _shown(running, "sized", "--count", "2")] == [7, 7]
     assert call_lmq("publish", "piped", *mqtt, input="from stdin").exit_code == NOBODY
     assert _shown(running, "piped", "--count", "1")[0]["body"] == "from stdin"
+
+
+@pytest.mark.slow
+def test_programs_are_told_how_many_messages_were_sent_and_reached_nobody(running):
+    mqtt = at(running, "mqtt")
+    assert told_json("publish", "counted", "x", "--count", "3", *mqtt, code=NOBODY) == {"sent": 3, "unreached": 3}
+    assert told_json("publish", "counted", "x", *at(running, "rocketmq")) == {"sent": 1, "unreached": 0}
 
 
 @pytest.mark.slow

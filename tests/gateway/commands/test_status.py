@@ -42,6 +42,11 @@ def test_the_whole_gateway_is_shown_once_or_live(running):
     result = call_lmq("top", "--count", "2", "--every", "0.2", "--admin", admin)
     assert result.exit_code == 0, result.output
     assert "in/s" in result.stdout
+    result = call_lmq("top", "--count", "2", "--every", "0.2", "--json", "--admin", admin)
+    first, second = (json.loads(line) for line in result.stdout.splitlines())
+    assert {row["door"] for row in first["doors"]} >= {"mqtt", "amqp", "rocketmq"}
+    assert "in_rate" in second["doors"][0]
+    assert isinstance(second["queues"], list)
 
 
 @pytest.mark.slow

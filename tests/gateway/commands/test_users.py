@@ -7,7 +7,7 @@ import pytest
 
 from gateway.commands.users import TAGS, listed
 from gateway.settings import UserTag
-from tests.support.commands import call_lmq, check_told
+from tests.support.commands import call_lmq, check_told, told_json
 
 
 def test_listed_users_are_lines_with_their_permissions():
@@ -93,6 +93,24 @@ def test_a_user_is_disabled_and_enabled(running):
     assert call_lmq("user", "delete", "dis/abled", "--yes", *admin).exit_code == 0
     for command in ("disable", "enable"):
         check_told(call_lmq("user", command, "dis/abled", *admin), "^lmq: no user 'dis/abled'$", code=4)
+
+
+@pytest.mark.slow
+def test_changes_of_users_are_told_to_programs(running):
+    admin = ("--admin", f"127.0.0.1:{running.port('admin')}")
+    made = told_json("user", "add", "joe", "--generate", "--tag", "monitoring", *admin)
+    assert (made["added"], made["tags"], len(made["password"])) == ("joe", ["monitoring"], 24)
+    assert call_lmq("status", "--user", "joe", "--password", made["password"], *admin).exit_code == 0
+    assert told_json("user", "passwd", "joe", "--new-password", "other", *admin) == {"changed": "joe"}
+    assert told_json("user", "tags", "joe", *admin) == {"changed": "joe", "tags": []}
+    granted = {"granted": "joe", "vhost": "/", "configure": "^$", "write": "^a", "read": "^$"}
+    assert told_json("grant", "joe", "--write", "^a", *admin) == granted
+    assert told_json("revoke", "joe", *admin) == {"revoked": "joe", "vhost": "/"}
+    assert told_json("user", "disable", "joe", *admin) == {"disabled": "joe"}
+    assert told_json("user", "enable", "joe", *admin) == {"enabled": "joe"}
+    assert told_json("user", "delete", "joe", "--yes", *admin) == {"deleted": "joe"}
+    gone = call_lmq("user", "delete", "joe", "--yes", "--json", *admin)
+    assert (gone.exit_code, gone.stdout) == (4, "")
 
 
 def test_tags_are_those_of_the_settings():
