@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
+from gateway.churn import Churn
+
 
 class Kind(StrEnum):
     """What happened; by RabbitMQ's names (`rabbitmq_event_exchange`) where it has the event."""
@@ -98,11 +100,12 @@ Listener = Callable[[Event], None]
 
 
 class Events:
-    """Hands on what is told to all that listen."""
+    """Hands on what is told to all that listen; what comes most often is counted also where nobody does."""
 
-    __slots__ = ("_listeners",)
+    __slots__ = ("_listeners", "churn")
 
     def __init__(self) -> None:
+        self.churn = Churn()
         self._listeners: tuple[Listener, ...] = ()
 
     @property
@@ -143,6 +146,10 @@ class Actor:
         self.conn_id = conn_id
         self.peer = peer
         self.user = user
+
+    def note_login(self, client: str, user: str, outcome: str) -> None:
+        """Count a login of this one, with the names that it gave."""
+        self._events.churn.note_login(self.door, self.peer, client, user, outcome)
 
     def tell(self, kind: Kind, **fields: object) -> None:
         """Tell what this one did."""

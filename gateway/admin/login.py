@@ -238,7 +238,8 @@ def _let_in_by_token(view: AdminView, peer: str, text: str, request: Request) ->
 
 def _note_refused(view: AdminView, peer: str, user: str, why: str) -> None:
     view.broker.metrics.door(DOOR).refuse("login")
-    log_refusal(Actor(view.authenticator.events, DOOR, 0, peer), "", user, why)
+    authenticator = view.authenticator
+    log_refusal(Actor(authenticator.events, DOOR, 0, peer), "", user, why, authenticator.explain(why, user))
 
 
 def _count_login(view: AdminView, peer: str, user: str, request: Request) -> None:

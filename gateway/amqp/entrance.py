@@ -151,7 +151,8 @@ class Entrance:
     def _refuse(self, refusal: Refusal, why: str, connection: AmqpConnection) -> None:
         login, self._login, self._proof = self._login, None, None
         assert login is not None
-        log_refusal(self._door.actor(self._transport, ""), login.client, login.user, why)
+        logged = self._door.authenticator.explain(why, login.user)
+        log_refusal(self._door.actor(self._transport, ""), login.client, login.user, why, logged)
         self._door.metrics.refuse("login")
         self._transport.end_reason = self._transport.end_reason or f"refused: {why}"
         told = why if refusal is Refusal.PENALTY else ""

@@ -92,7 +92,7 @@ class Authenticator:
         self._of_settings = make_users(settings, environment)
         self.rules = RuleLists(settings.rules, self._note_stored)
         self._strangers = Strangers(self._of_settings)
-        self.keep_secret = self._strangers.keep_secret
+        self.keep_secret, self.explain = self._strangers.keep_secret, self._strangers.explain
         self._own: set[str] = set()  # users that are parts of the gateway
         self._key = os.urandom(32)
         self.penalties = PenaltyBox(settings.penalty)

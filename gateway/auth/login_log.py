@@ -15,19 +15,21 @@ def log_login(actor: Actor, client: bytes | str, user: bytes | str, *, is_known:
     """Say that a client is let in, with the name that it gave; `is_known`: it proved to be that user."""
     how = "logged in" if is_known else "let in without a login"
     tell(LOGGER, "%s conn=%d peer=%s client=%s user=%s", how, actor.conn_id, actor.peer, said(client), said(user))
+    actor.note_login(said(client), said(user), how)
     actor.tell(Kind.LOGIN, client=said(client), proven=is_known)
 
 
-def log_refusal(actor: Actor, client: bytes | str, user: bytes | str, why: str) -> None:
-    """Say that a client is not let in, and why."""
+def log_refusal(actor: Actor, client: bytes | str, user: bytes | str, why: str, logged: str = "") -> None:
+    """Say that a client is not let in, and why; `logged` is what the log alone says in place of that."""
     LOGGER.warning(
         "login refused conn=%d peer=%s client=%s user=%s reason=%s",
         actor.conn_id,
         actor.peer,
         said(client),
         said(user),
-        why,
+        logged or why,
     )
+    actor.note_login(said(client), said(user), why)
     actor.tell(Kind.LOGIN_REFUSED, client=said(client), name=said(user), reason=why)
 
 

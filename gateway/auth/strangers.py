@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import Protocol
 
+from gateway.auth.credentials import Refusal
 from gateway.auth.rule_book import Account
 from gateway.auth.scram import Verifier, make_fake
 from gateway.auth.users import User, find_rounds, make_decoys, make_usual_decoy
@@ -43,6 +44,7 @@ class Strangers:
 
     def follow(self, users: Mapping[str, User]) -> None:
         """Be like other users from now on."""
+        self._users = users
         self._rounds = find_rounds(users)
         self._decoys = make_decoys(users) or self._decoys
         if users and not self.had_users:
@@ -68,6 +70,19 @@ class Strangers:
         """Return what stands in for an unknown name: the same decoy each time, as costly as that of some user."""
         digest = hmac.new(self._key, b"decoy" + name.encode(), hashlib.sha256).digest()
         return User(name, Account(), self._decoys[int.from_bytes(digest[:8]) % len(self._decoys)])
+
+    def explain(self, why: str, name: bytes | str) -> str:
+        """Return what the log says of a login that was refused: of a wrong one which it is, its name or its password.
+
+        The log is the operator's. No client, event or metric is told of it, for then anybody could look for users.
+        """
+        called = name.decode(errors="replace") if isinstance(name, bytes) else name
+        if why != Refusal.WRONG.value or not called:
+            return why
+        user = self._users.get(called)
+        if user is None:
+            return "no such user in the settings or the data folder"
+        return "the user is disabled" if user.is_disabled else "wrong password or secret"
 
     def find_verifier(self, users: Mapping[str, User], name: str) -> Verifier:
         """Return how the proof of a user is checked; one that fits nothing for a name that has none."""

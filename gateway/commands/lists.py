@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -228,11 +228,13 @@ def make_show(kind: Kind) -> Callable[..., None]:
     return show_thing
 
 
-def add_lists(cli: typer.Typer) -> None:
-    """Add a group of commands for each kind of thing."""
+def add_lists(cli: typer.Typer, more: Mapping[str, Mapping[str, Callable[..., None]]]) -> None:
+    """Add a group of commands for each kind of thing; `more` are other commands of a kind, by its name and theirs."""
     for kind in KINDS:
         group = typer.Typer(**PLAIN, help=f"{kind.text} Without a command: list.")
         group.command("list")(make_list(kind))
         if kind.show:
             group.command("show")(show_queue if kind.name == "queues" else make_show(kind))
+        for name, command in more.get(kind.name, {}).items():
+            group.command(name)(command)
         cli.add_typer(group, name=kind.name)

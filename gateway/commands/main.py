@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from gateway.commands.benching import bench_cli
+from gateway.commands.churn import list_churn
 from gateway.commands.clients import connection_cli, session_cli
 from gateway.commands.config import config_cli
 from gateway.commands.definitions import definitions_cli
@@ -55,7 +56,7 @@ cli.add_typer(bench_cli, name="bench")
 cli.command()(message)
 cli.command()(device)
 cli.command()(trace)
-add_lists(cli)
+add_lists(cli, {"connections": {"churn": list_churn}})
 cli.add_typer(delayed_cli, name="delayed")
 cli.add_typer(held_cli, name="held")
 cli.add_typer(queue_cli, name="queue")

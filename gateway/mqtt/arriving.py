@@ -337,7 +337,9 @@ class Arriving(Holding):
         self, connect: Connect, code: ConnectCode, why: str, now_ms: int, reason: ReasonCode | None = None
     ) -> None:
         transport = self.transport
-        log_refusal(self._door.actor(transport, ""), connect.client_id, connect.user or b"", why)
+        user = connect.user or b""
+        logged = self._door.authenticator.explain(why, user)
+        log_refusal(self._door.actor(transport, ""), connect.client_id, user, why, logged)
         self._door.metrics.refuse(code.name.lower())
         if connect.properties.number(Property.PACKET_BYTES_MAX, REFUSAL_BYTES) >= REFUSAL_BYTES:
             self._connection.say_no(code, reason)

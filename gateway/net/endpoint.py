@@ -115,4 +115,5 @@ class Endpoint:
     def note_refused(self, peer: str, kind: str, reason: str) -> None:
         """Count a connection that is turned away, by its kind, and say so."""
         self.refused[kind] = self.refused.get(kind, 0) + 1
+        self.events.churn.note_connection(self.name, peer, reason)
         LOGGER.warning("refused connection door=%s peer=%s reason=%s", self.name, peer, reason)

@@ -182,6 +182,8 @@ class LayeredTransport(SocketTransport):
     def _tell_lost(self, reason: str) -> None:
         self._stack = None
         self._open_until_ms = 0
+        if not self._is_connected and not self.end_reason:
+            self._endpoint.events.churn.note_connection(self.door, self.peer, "gone before its handshake was over")
         if self._is_connected or not self.end_reason:  # else it was said why it is refused
             SocketTransport._tell_lost(self, reason)
 

@@ -119,6 +119,7 @@ class SocketTransport(Transport):
             connect = endpoint.turn_away
         else:
             tell(LOGGER, "connected conn=%d door=%s peer=%s", self.conn_id, self.door, self.peer)
+            endpoint.events.churn.note_connection(self.door, self.peer)
             if endpoint.events.is_heard:
                 endpoint.events.tell(Kind.CONNECTION_CREATED, self._actor())
         try:
@@ -266,9 +267,8 @@ class SocketTransport(Transport):
         if self.refusal:  # which was said
             return
         tell(LOGGER, "disconnected conn=%d door=%s peer=%s reason=%s", self.conn_id, self.door, self.peer, reason)
-        events = self._endpoint.events
-        if events.is_heard:
-            events.tell(Kind.CONNECTION_CLOSED, self._actor(), reason=reason)
+        if self._endpoint.events.is_heard:
+            self._endpoint.events.tell(Kind.CONNECTION_CLOSED, self._actor(), reason=reason)
 
     def _actor(self) -> Actor:
         return Actor(self._endpoint.events, self.door, self.conn_id, self.peer)

@@ -180,7 +180,8 @@ class RocketmqHandler(ConnectionHandler):
         if user != self._refused_user:  # else a client that asks again and again fills the log
             self._refused_user = user
             reason = reason_of(why, self.transport.peer_name)
-            log_refusal(self._door.actor(self.transport, ""), self.client.client_id, user, reason)
+            logged = self._door.authenticator.explain(reason, user)
+            log_refusal(self._door.actor(self.transport, ""), self.client.client_id, user, reason, logged)
         self.identity = None
         self._connection.refuse()
         self._name_origin()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from gateway.admin.ours.api_tokens import API_TOKENS
+from gateway.admin.ours.churn import CHURN
 from gateway.admin.ours.dead_letters import DEAD_LETTERS
 from gateway.admin.ours.delayed import DELAYED
 from gateway.admin.ours.fan_out import FAN_OUT
@@ -39,5 +40,6 @@ for routes in (
     DELAYED,
     HELD,
     SEGMENTS,
+    CHURN,
 ):
     OURS.include_router(routes)

@@ -134,7 +134,7 @@ def test_login_and_refusal_are_logged_once_with_the_name(world, caplog):
         ("INFO", "logged in conn=1 peer=127.0.0.1:40001 client= user=joe"),
         (
             "WARNING",
-            "login refused conn=2 peer=127.0.0.1:40002 client= user=joe reason=wrong user name or password",
+            "login refused conn=2 peer=127.0.0.1:40002 client= user=joe reason=wrong password or secret",
         ),
     ]
 

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+
+from gateway.auth.credentials import Refusal
 from gateway.auth.rule_book import Account
 from gateway.auth.strangers import Strangers
 from gateway.auth.users import User, hash_for_scram
@@ -41,3 +44,24 @@ def test_what_an_unknown_name_is_asked_for_is_the_same_after_a_restart():
     assert asked(first, "x") == asked(second, "x")
     assert asked(first, "x") != asked(other, "x")
     assert asked(first, "x") != asked(first, "y")
+
+
+@pytest.mark.parametrize(
+    ("name", "logged"),
+    [
+        ("u0", "wrong password or secret"),
+        (b"u0", "wrong password or secret"),
+        ("u1", "the user is disabled"),
+        ("eve", "no such user in the settings or the data folder"),
+        (b"\xff", "no such user in the settings or the data folder"),
+        ("", Refusal.WRONG.value),
+    ],
+)
+def test_log_says_which_of_the_two_was_wrong(name, logged):
+    users = _users(quick_hash("secret"), quick_hash("secret"))
+    users["u1"] = users["u1"].shut_out()
+    strangers = Strangers(users)
+    assert strangers.explain(Refusal.WRONG.value, name) == logged
+    assert strangers.explain(Refusal.BUSY.value, name) == Refusal.BUSY.value
+    strangers.follow({})
+    assert strangers.explain(Refusal.WRONG.value, "u0") == "no such user in the settings or the data folder"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support import mqtt
+from tests.support.logins import quick_hash
 from tests.support.mqtt import Delivery, connack, puback, publish, suback, subscribe, unsuback, unsubscribe
 from tests.support.mqtt_door import STORE
 
@@ -224,6 +225,20 @@ def test_wrong_user_is_refused_with_return_code_4(make_world):
     world = make_world(auth={"mqtt_anonymous": False})
     assert world.connect(b"c", user=b"nobody", password=b"x").take() == [connack(4)]
     assert world.counts.refused == {"bad_credentials": 1}
+
+
+def test_the_log_alone_says_whether_a_user_is_there(make_world, caplog):
+    world = make_world(auth={"mqtt_anonymous": False, "users": {"ann": {"password_hash": quick_hash("x")}}})
+    told = []
+    world.authenticator.events.listen(lambda event: told.append((event.kind, event.fields["reason"])))
+    answers = [world.connect(b"c", user=user, password=b"wrong").take() for user in (b"nobody", b"ann")]
+    assert answers == [[connack(4)]] * 2
+    assert told == [("user.authentication.failure", "wrong user name or password")] * 2
+    said = [line.partition("reason=")[2] for line in caplog.messages if "login refused" in line]
+    assert said == ["no such user in the settings or the data folder", "wrong password or secret"]
+    assert {one.outcome for one, _ in world.authenticator.events.churn.find_logins(9)[0]} == {
+        "wrong user name or password"
+    }
 
 
 def test_mqtt_3_1_client_is_served(world):

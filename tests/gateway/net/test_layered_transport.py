@@ -108,8 +108,17 @@ async def test_clients_that_are_refused_cost_one_line_and_nobody_else_anything(c
         writer.write(b"still")
         assert await reader.readexactly(5) == b"still"
         assert site.refused == {"tls": 2}
+        socket.create_connection(site.address).close()
+        churn = site.endpoint.events.churn
+        await until(lambda: len(churn.find_connections(9)[0]) == 4)
+        assert [(one.outcome, count) for one, count in churn.find_connections(9)[0]] == [
+            ("connected", 1),
+            ("gone before its handshake was over", 1),
+            ("tls: no TLS, but MQTT", 1),
+            ("tls: peer did not return a certificate", 1),
+        ]
         said = [record.getMessage() for record in caplog.records if "conn=1 " not in record.getMessage()]
-        assert len(said) == 2
+        assert len(said) == 3
         assert said[0].startswith("refused connection door=test peer=127.0.0.1:")
         assert said[0].endswith("reason=tls: peer did not return a certificate")
         assert said[1].endswith("reason=tls: no TLS, but MQTT")

@@ -391,6 +391,8 @@ async def test_connection_over_the_limit_is_closed_and_counted():
             assert await second_reader.read() == b""
             raise ConnectionResetError
         assert site.refused == {"connections_max": 1}
+        came, _ = site.endpoint.events.churn.find_connections(9)
+        assert {(one.host, one.outcome): count for one, count in came}["127.0.0.1", "connections_max"] == 1
         assert len(site.handlers) == 1
         second_writer.close()
         writer.close()

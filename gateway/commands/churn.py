@@ -1,0 +1,56 @@
+"""The command that names what connects in a loop."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from gateway.commands.client import AdminClient
+from gateway.commands.lists import WatchOption
+from gateway.commands.options import ADMIN, AdminOption, JsonOption, PasswordOption, UserOption
+from gateway.commands.output import Column, print_json, print_table, repeat
+
+PATH = "/api/lmq/churn"
+COUNT_MAX = 256
+CONNECTIONS = (Column("host", "host"), Column("times", "count"), Column("door", "door"), Column("outcome", "outcome"))
+LOGINS = (
+    Column("client", "client"),
+    Column("times", "count"),
+    Column("user", "user"),
+    Column("host", "host"),
+    Column("door", "door"),
+    Column("outcome", "outcome"),
+)
+
+
+def list_churn(
+    *,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=COUNT_MAX, help="So many at most, of each.")] = 10,
+    watch: WatchOption = None,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List what connects and logs in most often, within the last minute: addresses, then clients and users."""
+    client = AdminClient(admin, user, password)
+
+    def show() -> None:
+        found = client.get(PATH, {"count": limit})
+        if as_json:
+            print_json(found)
+        else:
+            _show(found)
+
+    repeat(show, watch)
+
+
+def _show(found: dict[str, Any]) -> None:
+    print(f"connections of the last {found['within_s']} s")
+    print_table(CONNECTIONS, found["connections"], ("outcome",))
+    print(f"logins of the last {found['within_s']} s")
+    print_table(LOGINS, found["logins"], ("outcome", "door", "host"))
+    missed = max(found["connections_missed_max"], found["logins_missed_max"])
+    if missed:
+        print(f"each may have come {missed} times more often")
