@@ -149,10 +149,12 @@ class Entrance:
         connection.accept_login(identity.user.encode())
 
     def _refuse(self, refusal: Refusal, why: str, connection: AmqpConnection) -> None:
-        login, self._login, self._proof = self._login, None, None
+        login, proof = self._login, self._proof
+        self._login = self._proof = None
         assert login is not None
-        logged = self._door.authenticator.explain(why, login.user)
-        log_refusal(self._door.actor(self._transport, ""), login.client, login.user, why, logged)
+        user = login.user if proof is None else proof.user
+        logged = self._door.authenticator.explain(why, user)
+        log_refusal(self._door.actor(self._transport, ""), login.client, user, why, logged)
         self._door.metrics.refuse("login")
         self._transport.end_reason = self._transport.end_reason or f"refused: {why}"
         told = why if refusal is Refusal.PENALTY else ""

@@ -25,6 +25,10 @@ class Proof(Protocol):
         """The name of the mechanism."""
 
     @property
+    def user(self) -> str:
+        """The user whose secret is to be proved, as the client names it; empty: none was named, or it is a token."""
+
+    @property
     def final(self) -> bytes:
         """What the client is told beside that it was let in; empty where the mechanism has nothing to say."""
 
@@ -55,6 +59,11 @@ class ScramProof:
         self._is_first_taken = False
 
     @property
+    def user(self) -> str:
+        """The user that the first message names."""
+        return self._exchange.user
+
+    @property
     def final(self) -> bytes:
         """Our own proof: we know the password too."""
         return self._exchange.final
@@ -76,6 +85,7 @@ class BearerProof:
     """OAUTHBEARER."""
 
     method = bearer.METHOD
+    user = ""
     final = b""
     complaint = bearer.COMPLAINT
 

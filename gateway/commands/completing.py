@@ -29,7 +29,7 @@ def names_of(path: str, key: str = "name", **asked: object) -> Callable[[typer.C
             found = client.get(path, question, as_member=not asked)
         except typer.Exit:
             return []
-        items = found["items"] if isinstance(found, dict) else found
+        items = found.get("items") or found.get("rules") or [] if isinstance(found, dict) else found
         return [str(item[key]) for item in items if str(item[key]).startswith(incomplete)]
 
     return complete
@@ -43,3 +43,5 @@ complete_exchanges = names_of("/api/exchanges", sort=None)
 complete_vhosts = names_of("/api/vhosts")
 complete_users = names_of("/api/users")
 complete_policies = names_of("/api/policies")
+complete_rules = names_of("/api/lmq/rules")
+complete_tokens = names_of("/api/lmq/tokens")

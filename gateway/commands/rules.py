@@ -8,14 +8,18 @@ from typing import Annotated
 import typer
 
 from gateway.commands.client import AdminClient, quote
+from gateway.commands.completing import complete_rules
 from gateway.commands.lists import WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.output import print_done, print_listed, repeat
 from gateway.commands.refusing import refuse
 
 rule_cli = typer.Typer(**PLAIN, help="Set, list, move and remove rules: who may do what.")
-NameArgument = Annotated[str, typer.Argument(help="What the rule is called.")]
-BeforeOption = Annotated[str | None, typer.Option("--before", help="The rule that it stands before.")]
+NewArgument = Annotated[str, typer.Argument(help="What the rule is called.")]
+NameArgument = Annotated[str, typer.Argument(help="What the rule is called.", autocompletion=complete_rules)]
+BeforeOption = Annotated[
+    str | None, typer.Option("--before", help="The rule that it stands before.", autocompletion=complete_rules)
+]
 Several = list[str] | None
 
 
@@ -28,7 +32,7 @@ class Permit(StrEnum):
 
 @rule_cli.command("add")
 def add(
-    name: NameArgument,
+    name: NewArgument,
     permit: Annotated[Permit, typer.Argument(help="What it says.")],
     *,
     actions: Annotated[

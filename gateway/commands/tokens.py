@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from gateway.commands.client import AdminClient, quote
+from gateway.commands.completing import complete_tokens
 from gateway.commands.lists import WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.output import print_done, print_listed, repeat, tell
@@ -63,7 +64,7 @@ def list_tokens(
 
 @token_cli.command("revoke")
 def revoke(
-    name: NameArgument,
+    name: Annotated[str, typer.Argument(help="What the token is called.", autocompletion=complete_tokens)],
     *,
     admin: AdminOption = ADMIN,
     user: UserOption = None,

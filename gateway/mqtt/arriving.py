@@ -337,8 +337,11 @@ class Arriving(Holding):
         self, connect: Connect, code: ConnectCode, why: str, now_ms: int, reason: ReasonCode | None = None
     ) -> None:
         transport = self.transport
-        user = connect.user or b""
-        logged = self._door.authenticator.explain(why, user)
+        proved = None if self._proving is None else self._proving.user
+        user = proved or connect.user or b""
+        # A token that is wrong, or a certificate of another user, says nothing of this user's password.
+        is_password = proved != "" and not transport.peer_name
+        logged = self._door.authenticator.explain(why, user) if is_password else why
         log_refusal(self._door.actor(transport, ""), connect.client_id, user, why, logged)
         self._door.metrics.refuse(code.name.lower())
         if connect.properties.number(Property.PACKET_BYTES_MAX, REFUSAL_BYTES) >= REFUSAL_BYTES:

@@ -61,6 +61,11 @@ class Proving:
         """Whether a proof was begun and is not done; at first: whether there is such a method here."""
         return self._proof is not None
 
+    @property
+    def user(self) -> str:
+        """The user whose secret is to be proved; empty: none was named, or it is a token."""
+        return "" if self._proof is None else self._proof.user
+
     def begin(self, packet: Connect | Auth) -> bytes | None:
         """Return what the client is asked for, by what it began with: a CONNECT, or an AUTH that begins anew.
 

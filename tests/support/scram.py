@@ -17,6 +17,7 @@ class ScramClient:
     """A proof for one user; `first`, then `final` of what the server said, then `is_server` of its last word."""
 
     def __init__(self, user="alice", password="secret", nonce=NONCE, header="n,,"):
+        self.user = user
         self.header = header
         self.bare = f"n={user},r={nonce}"
         self.nonce = nonce

@@ -87,12 +87,15 @@ def test_client_comes_in_by_scram(world, is_first_asked):
 
 
 @pytest.mark.parametrize("client", [ScramClient(password="wrong"), ScramClient("nobody")])
-def test_a_wrong_proof_is_refused(world, client):
+def test_a_wrong_proof_is_refused(world, client, caplog):
     peer = say(dial(world), "SCRAM-SHA-256", client.first)
     (close,) = secure_ok(peer, client.final(ask_for(peer))).take()
     assert close.reply_code == 403
     assert "SCRAM-SHA-256" in close.reply_text
     assert world.amqp_counts.refused == {"login": 1}
+    (said,) = caplog.messages
+    which = "no such user in the settings or the data folder" if client.user == "nobody" else "wrong password or secret"
+    assert said.endswith(f"user={client.user} reason={which}")
 
 
 @pytest.mark.parametrize(("mechanism", "response"), [("SCRAM-SHA-256", b"rubbish"), ("OAUTHBEARER", b"rubbish")])

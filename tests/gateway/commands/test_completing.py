@@ -36,6 +36,13 @@ def test_names_of_the_running_gateway_are_completed(running):
     assert complete("lmq user disable compl", admin) == ["completer"]
     assert complete("lmq user enable compl", admin) == ["completer"]
     assert complete("lmq grant compl", admin) == ["completer"]
+    client.send("PUT", "/api/lmq/rules/completed", {"permit": "allow"})
+    assert complete("lmq rule remove comp", admin) == ["completed"]
+    assert complete("lmq rule move x --before comp", admin) == ["completed"]
+    client.send("DELETE", "/api/lmq/rules/completed")
+    client.send("POST", "/api/lmq/tokens", {"name": "completed", "scopes": ["read"], "ends_in_s": 60})
+    assert complete("lmq token revoke comp", admin) == ["completed"]
+    client.send("DELETE", "/api/lmq/tokens/completed")
     host, port = running.address("mqtt")
     device = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, "completed-device", clean_session=False)
     device.connect(host, port)

@@ -78,12 +78,15 @@ def test_client_may_be_asked_for_its_first_message(world):
 @pytest.mark.parametrize(
     "client", [ScramClient("alice", "wrong"), ScramClient("nobody"), ScramClient("old"), ScramClient("alice", "")]
 )
-def test_whoever_does_not_prove_it_is_refused_all_in_the_same_way(world, client):
+def test_whoever_does_not_prove_it_is_refused_all_in_the_same_way(world, client, caplog):
     peer = world.dial()
     (answer,) = prove(peer, client)
     assert connack_of(answer)[:2] == (0, 0x87)
     assert peer.is_closed
     assert world.counts.refused == {"not_authorized": 1}
+    (said,) = caplog.messages
+    which = "no such user in the settings or the data folder" if client.user == "nobody" else "wrong password or secret"
+    assert said.endswith(f"user={client.user} reason={which}")
 
 
 def test_unknown_names_are_asked_for_the_same_each_time(world):
