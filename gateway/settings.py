@@ -70,6 +70,8 @@ class MqttSettings(BaseModel, frozen=True, extra="forbid"):
     host_connections_max: Limit = 0  # open at once from one address, 0 for no limit
     connect_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 10_000  # from the first byte's chance to CONNECT
     packet_bytes_max: Annotated[int, Field(ge=1_024, le=268_435_460)] = 4_194_304  # largest packet that is taken
+    # topic aliases that an MQTT 5 client may use, 0 for none
+    topic_alias_max: Annotated[int, Field(ge=0, le=256)] = 32
     inflight_max: Annotated[int, Field(ge=1, le=32_767)] = 2_048  # QoS 1 and 2 messages sent and not yet acknowledged
     # messages a slow QoS 0 subscriber may be behind, then drops
     lag_count_max: Annotated[int, Field(ge=0, le=1 << 62)] = 1_000_000

@@ -45,6 +45,7 @@ TAKES_EFFECT = {
     "mqtt.host_connections_max": AT_ONCE,
     "mqtt.connect_timeout_ms": NEW_CONNECTIONS,
     "mqtt.packet_bytes_max": NEW_CONNECTIONS,
+    "mqtt.topic_alias_max": NEW_CONNECTIONS,
     "mqtt.inflight_max": NEW_SESSIONS,
     "mqtt.lag_count_max": AT_ONCE,
     "mqtt.shared_strategy": AT_ONCE,

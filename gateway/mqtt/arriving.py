@@ -262,7 +262,7 @@ class Arriving(Holding):
         assert terms is not None
         self._entering = None
         door = self._door
-        self._connection.accept(now_ms, terms.keep_alive_s, terms.packet_bytes_max)
+        self._connection.accept(now_ms, terms.keep_alive_s, terms.packet_bytes_max, terms.own_alias_max)
         self._may, self._topics = identity.may, identity.topics
         user = identity.user.encode()
         session = found.session

@@ -49,7 +49,7 @@ cdef class MqttConnection:
     @cython.locals(reader=PacketReader)
     cdef _take_packet(self, int found)
 
-    cpdef accept(self, long long now_ms, long long keep_alive_s=*, Py_ssize_t told_bytes_max=*)
+    cpdef accept(self, long long now_ms, long long keep_alive_s=*, Py_ssize_t told_bytes_max=*, int alias_max=*)
 
     cpdef stop(self)
 

@@ -43,7 +43,6 @@ _PROVING = int(State.PROVING)
 _OPEN = int(State.OPEN)
 _OVER = int(State.OVER)
 _NEVER = -1
-TOPIC_ALIAS_MAX = 32  # that a client may use: topics of 16 KiB are half a megabyte then
 REASON_BYTES_MAX = 256  # of the text that a DISCONNECT gives
 AUTH_BYTES_MAX = 8_192  # of a packet while the client proves its name
 DISCONNECT_BYTES = 4  # of one that gives no text
@@ -227,10 +226,11 @@ class MqttConnection:
 
     # What the handler says
 
-    def accept(self, now_ms: int, keep_alive_s: int = -1, told_bytes_max: int = 0) -> None:
+    def accept(self, now_ms: int, keep_alive_s: int = -1, told_bytes_max: int = 0, alias_max: int = 0) -> None:
         """The client is let in: its packets are taken, and its keep-alive, or another in its place, begins.
 
-        It is told nothing in a packet that is larger than `told_bytes_max`, 0 for any.
+        It is told nothing in a packet that is larger than `told_bytes_max`, 0 for any, and may use `alias_max` topic
+        aliases.
         """
         self.state = follow(self.state, _ACCEPT_STEP)
         if keep_alive_s >= 0:
@@ -239,7 +239,7 @@ class MqttConnection:
         self._told_bytes_max = told_bytes_max
         self._reader.is_old = self.level == OLD_LEVEL
         self._reader.level = self.level
-        self._reader.alias_max = TOPIC_ALIAS_MAX if self.level == LEVEL_5 else 0
+        self._reader.alias_max = alias_max
         self._reader.packet_bytes_max = self._packet_bytes_max
         self._deadline_ms = _NEVER
         self._last_data_ms = now_ms

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from gateway.door import ClientLimits
 from gateway.mqtt.answers import encode_connack
-from gateway.mqtt.connection import TOPIC_ALIAS_MAX
 from gateway.mqtt.packets import LEVEL_5, Connect
 from gateway.mqtt.properties import Property, Value
 from gateway.mqtt.session import NEVER, Session
@@ -28,7 +27,8 @@ class Terms(NamedTuple):
     receive_max: int  # of the client, or of its address, 0 for none
     packet_bytes_max: int  # of the client, 0 for none
     own_packet_bytes_max: int
-    alias_max: int = 0  # that the client takes
+    own_alias_max: int = 0  # that the client may use
+    alias_max: int = 0  # that it takes
     tells_why: bool = False  # why something is refused, in words
     response_information: bytes = b""  # below what the client may be answered, where it asks for that
 
@@ -54,6 +54,7 @@ def make_terms(connect: Connect, settings: MqttSettings, limits: ClientLimits = 
         _lesser(properties.number(Property.RECEIVE_MAX, 0), limits.inflight_max),
         properties.number(Property.PACKET_BYTES_MAX, 0),
         own_packet_bytes_max,
+        settings.topic_alias_max,
         properties.number(Property.TOPIC_ALIAS_MAX, 0),
         properties.number(Property.REQUEST_PROBLEM, 1) == 1,
         settings.response_prefix.encode() if properties.number(Property.REQUEST_RESPONSE, 0) else b"",
@@ -97,9 +98,10 @@ def connack_items(connect: Connect, terms: Terms, client_id: bytes) -> list[tupl
         return []
     items: list[tuple[Property, Value]] = [
         (Property.RECEIVE_MAX, RECEIVE_MAX),
-        (Property.TOPIC_ALIAS_MAX, TOPIC_ALIAS_MAX),
         (Property.PACKET_BYTES_MAX, terms.own_packet_bytes_max),
     ]
+    if terms.own_alias_max:
+        items.insert(1, (Property.TOPIC_ALIAS_MAX, terms.own_alias_max))
     if terms.expiry_s != connect.properties.number(Property.SESSION_EXPIRY, 0):
         items.append((Property.SESSION_EXPIRY, terms.expiry_s))
     if client_id != connect.client_id:

@@ -74,7 +74,7 @@ def _tell(event, connection, told):
     else:
         told.append(event)
         if isinstance(event, Connect):
-            connection.accept(1_000)
+            connection.accept(1_000, -1, 0, 32)
         assert isinstance(event, Disconnect) is (connection.state == 4)
 
 

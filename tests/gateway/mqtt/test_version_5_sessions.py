@@ -27,6 +27,17 @@ def test_client_is_told_what_holds(world):
     }
 
 
+def test_client_may_use_as_many_topic_aliases_as_the_settings_say(make_world):  # MQTT-3.3.2-9
+    for aliases in (0, 3):
+        peer = make_world(topic_alias_max=aliases).dial().send(connect_5(b"c"))
+        assert connack_of(peer.take()[0])[2].numbers.get(P.TOPIC_ALIAS_MAX, 0) == aliases
+        peer.send(*[publish_5(b"t", b"", encoded((P.TOPIC_ALIAS, i + 1))) for i in range(aliases)])
+        assert not peer.is_closed
+        peer.send(publish_5(b"t", b"", encoded((P.TOPIC_ALIAS, aliases + 1))))
+        assert peer.is_closed
+        assert peer.take()[-1][2] == 0x94
+
+
 def test_client_without_a_name_is_given_one(world):  # MQTT-3.1.3-6, MQTT-3.1.3-7
     for clean in (True, False):
         peer = world.dial().send(connect_5(b"", clean=clean))
