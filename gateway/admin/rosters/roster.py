@@ -179,7 +179,7 @@ class Roster(ABC, Generic[Source, Thing]):
 
     async def _find_first(self, first: int, end: int, search: Search | None, *, reverse: bool) -> Found[Thing]:
         count = len(self._codes)
-        texts = [*self._texts, "\n".join(self._last)]
+        texts = [*self._texts, "\n".join(self._last)] if self._last else list(self._texts)
         hits = None if search is None else await self._search(search, count)
         numbers = await find_first(texts, TEXT_COUNT, end, hits, reverse=reverse)
         things = await self._take(numbers[max(first, 0) :])

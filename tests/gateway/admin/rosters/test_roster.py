@@ -149,6 +149,19 @@ async def test_a_first_page_of_many_does_not_wait_until_all_are_in_order(monkeyp
         assert _names(await roster.find(column, first, first + 20, None)) == expected[first : first + 20]
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+async def test_a_first_page_of_as_many_as_fill_their_texts_has_no_name_too_many(monkeypatch, reverse):
+    monkeypatch.setattr(kept, "TEXT_COUNT", 16)
+    monkeypatch.setattr(kept, "LONG", 100)
+    names = [f"q{number:03}" for number in range(160)]
+    roster = _Shelves(a=list(map(_Thing, names)))
+    found = await roster.find(BY_NAME._replace(reverse=reverse), 0, 5, None)
+    assert (found.total, found.filtered, _names(found)) == (160, 160, sorted(names, reverse=reverse)[:5])
+    roster = _Shelves(a=list(map(_Thing, names)))
+    found = await roster.find(BY_NAME._replace(reverse=reverse), 0, 5, Search(lambda name: "q15" in name, "q15"))
+    assert (found.filtered, _names(found)) == (10, sorted(names[150:], reverse=reverse)[:5])
+
+
 async def test_list_is_worn_when_most_of_its_sources_are_gone_also_those_that_had_nothing():
     shelves, step = _Shelves(), 500
     for first in range(0, 4 * step, step):
