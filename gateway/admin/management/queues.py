@@ -60,7 +60,7 @@ async def _find_consumers(view: AdminView, queue: SharedQueue) -> list[Item]:
         entry = inventory.describe_consumer(one)
         if entry is not None:
             found.append(tell_consumer(entry))
-        if len(found) == min(queue.reader_count(), CONSUMERS_MAX):
+        if len(found) >= min(queue.reader_count(), CONSUMERS_MAX):
             break
     return found
 

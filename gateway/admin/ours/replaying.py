@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, HTTPException
 from pamqp.commands import Basic
 from pydantic import BaseModel, Field
 
 from gateway.admin.login import Member
 from gateway.admin.management.amqp_link import AmqpLink, Message, open_link
 from gateway.admin.management.any_names import Publish
-from gateway.admin.management.failures import bad_request
+from gateway.admin.management.failures import bad_request, not_found
 from gateway.admin.management.listing import Item
 from gateway.admin.management.places import get_queue, get_vhost
 from gateway.admin.ours.reading import find_offset
@@ -44,6 +44,7 @@ async def replay_messages(view: View, member: Member, wanted: ReplayBody) -> Ite
 
     Those that come meanwhile are not among them. `next_offset` is where to go on; `left` were published by another
     user under its own `user_id`, which nobody else may do. 400: the queue ends with its users, or has priorities.
+    404, 503: the destination is gone or full; the reason says where to go on.
     """
     if (wanted.offset is None) == (wanted.at_ms is None):
         raise bad_request("say an offset or a moment, one of the two")
@@ -57,12 +58,15 @@ async def replay_messages(view: View, member: Member, wanted: ReplayBody) -> Ite
     if wanted.at_ms is not None and queue_ref >= 0:
         start = await find_offset(broker, queue_ref, wanted.at_ms)
     replay = _Replay(destination, member.user, max(start, source.first_offset))
-    if replay.next_offset < end:
-        async with open_link(view, member, wanted.vhost) as reading, open_link(view, member, wanted.vhost) as writing:
-            await reading.consume(wanted.source, PREFETCH, {STREAM_OFFSET: replay.next_offset})
+    async with open_link(view, member, wanted.vhost) as reading, open_link(view, member, wanted.vhost) as writing:
+        # Also where there is nothing to read: the door asks for the rights before an offset is told.
+        await reading.consume(wanted.source, PREFETCH, {STREAM_OFFSET: replay.next_offset})
+        try:
             while replay.next_offset < end and replay.replayed + replay.left < wanted.count:
                 if not await replay.go_on(reading, writing, end):
                     break
+        except HTTPException as failure:
+            raise replay.tell(failure) from failure
     return {"replayed": replay.replayed, "left": replay.left, "next_offset": replay.next_offset}
 
 
@@ -94,6 +98,15 @@ class _Replay:
         self.next_offset = offset + 1
         return True
 
+    def tell(self, failure: HTTPException) -> HTTPException:
+        """Return a failure with how far the replay came, so that it goes on there and repeats nothing."""
+        detail: object = failure.detail
+        if not self.replayed + self.left or not isinstance(detail, dict):
+            return failure
+        how_far = f"{self.replayed} were replayed before it, {self.left} left; go on at offset {self.next_offset}"
+        told = {**detail, "reason": f"{detail['reason']}; {how_far}"}
+        return HTTPException(failure.status_code, told, failure.headers)
+
     async def _publish(self, writing: AmqpLink, found: Message) -> None:
         properties = found.properties
         if properties.user_id and properties.user_id != self._user:
@@ -104,4 +117,6 @@ class _Replay:
         }
         properties.headers = kept or None
         method = Publish(0, "", self._destination, True)  # noqa: FBT003 - mandatory
-        self.replayed += await writing.publish(method, properties, found.body)
+        if not await writing.publish(method, properties, found.body):
+            raise not_found(f"no queue '{self._destination}' any more")
+        self.replayed += 1

@@ -86,3 +86,36 @@ async def test_a_message_of_another_user_is_left_where_it_is(tmp_path):
         answer = await client.post("/api/lmq/replay", json=wanted, auth=("ann", "ann"))
         assert answer.json() == {"replayed": 1, "left": 1, "next_offset": 2}
         assert await _take(client, "bench") == ["b"]
+
+
+async def test_a_user_without_rights_is_told_no_offset(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        declare(gateway, "jobs")
+        await publish(client, "amq.default", "jobs", "a")
+        await add_user(client, "ann", "management")
+        for rights in (
+            {"configure": "", "write": ".*", "read": "^other$"},
+            {"configure": "", "write": "", "read": ".*"},
+        ):
+            await client.put("/api/permissions/%2F/ann", json=rights)
+            refused = await client.post("/api/lmq/replay", json={"source": "jobs", "offset": 0}, auth=("ann", "ann"))
+            assert refused.status_code == 401, rights
+        await client.put("/api/permissions/%2F/ann", json={"configure": "", "write": ".*", "read": "^other$"})
+        for start in ({"offset": 9}, {"at_ms": 1 << 50}):
+            refused = await client.post("/api/lmq/replay", json={"source": "jobs", **start}, auth=("ann", "ann"))
+            assert (refused.status_code, "next_offset" in refused.json()) == (401, False), start
+
+
+async def test_a_replay_that_ends_early_says_where_to_go_on(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        declare(gateway, "jobs")
+        limits = {"x-max-length": 2, "x-overflow": "reject-publish"}
+        await client.put("/api/queues/%2F/small", json={"durable": True, "arguments": limits})
+        for body in "abcd":
+            await publish(client, "amq.default", "jobs", body)
+        full = await _replay(client, source="jobs", destination="small", offset=0)
+        assert full.status_code == 503
+        assert "2 were replayed before it, 0 left; go on at offset 2" in full.json()["reason"]
+        assert await _take(client, "small") == ["a", "b"]
+        answer = await _replay(client, source="jobs", destination="small", offset=2)
+        assert answer.json() == {"replayed": 2, "left": 0, "next_offset": 4}
