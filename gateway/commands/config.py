@@ -67,9 +67,7 @@ def config_show(
 
 @config_cli.command("from-mosquitto")
 def config_from_mosquitto(
-    file: Annotated[
-        Path, typer.Argument(metavar="mosquitto.conf", help="Its password_file and acl_file are read, too.")
-    ],
+    file: Annotated[Path, typer.Argument(metavar="mosquitto.conf", help="Files that it names are read, too.")],
     *,
     as_json: JsonOption = False,
 ) -> None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gateway.commands.mosquitto.lines import Line
+from gateway.commands.mosquitto.lines import Line, MosquittoFileError
 
 ACTIONS_BY_ACCESS: dict[str, list[str] | None] = {
     "read": ["subscribe"],
@@ -63,13 +63,17 @@ class _Topics:
 
 
 def read_acl(lines: Iterable[Line]) -> tuple[list[Rule], list[str]]:
-    """Return rules that stand in the settings' `auth.rules`, in their order, and what is not taken, with its place."""
+    """Return rules that stand in the settings' `auth.rules`, in their order, and what is not taken, with its place.
+
+    Raises:
+        MosquittoFileError: A line gives something that is no right.
+    """
     by_user: dict[str, _Topics] = {}
     named, unnamed = _Topics(), _Topics()  # patterns with %u, which are not for clients without a name, and others
     user = ""
     left_out: list[str] = []
     for line in lines:
-        access, topic_filter = _split_access(line.rest)
+        access, topic_filter = _split_access(line)
         if line.word == "user":
             user = line.rest
         elif line.word == "pattern":
@@ -85,10 +89,14 @@ def read_acl(lines: Iterable[Line]) -> tuple[list[Rule], list[str]]:
     return rules + sorted(patterns, key=lambda rule: rule["permit"] != "deny"), left_out
 
 
-def _split_access(rest: str) -> tuple[str, str]:
+def _split_access(line: Line) -> tuple[str, str]:
     """Return what a line gives or takes, and its filter, which may have blanks."""
-    access, _, topic_filter = rest.partition(" ")
-    return (access, topic_filter.strip()) if access in ACTIONS_BY_ACCESS else ("readwrite", rest)
+    access, _, topic_filter = line.rest.partition(" ")
+    if access in ACTIONS_BY_ACCESS:
+        return access, topic_filter.strip()
+    if topic_filter and line.word in {"topic", "pattern"}:
+        raise MosquittoFileError(f"{line.place}: {access}: neither read, write, readwrite nor deny")
+    return "readwrite", line.rest
 
 
 def user_pattern(name: str) -> str:

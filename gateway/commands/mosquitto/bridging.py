@@ -6,7 +6,7 @@ import re
 import shlex
 from typing import Any
 
-from gateway.commands.mosquitto.lines import Line, MosquittoFileError
+from gateway.commands.mosquitto.lines import Line, MosquittoFileError, read_bool
 
 PORT = 1883  # where an address names none
 SETTING_BY_WORD = {
@@ -43,23 +43,24 @@ class Bridge:
         if line.word == "topic":
             self._topics.append(_topic(line))
         elif line.word in {"address", "addresses"}:
-            first, *others = line.rest.split()
+            first, *others = line.rest.split() or [""]
+            if not first:
+                raise MosquittoFileError(f"{line.place}: {line.word}: not as mosquitto.conf(5) has it")
             self._table["address"] = first if ":" in first else f"{first}:{PORT}"
             self._hints += [f"{line.place}: {address}: a bridge has one address" for address in others]
         elif line.word in PASSWORDS:
             self._table["password_env"] = f"BRIDGE_{_NO_NAME.sub('_', self.name).upper()}_PASSWORD"
             self._hints.append(f"{line.place}: the gateway takes the password from {self._table['password_env']}")
         elif line.word == "bridge_insecure":
-            self._tls["verify"] = line.rest != "true"
+            self._tls["verify"] = not read_bool(line)
         elif line.word == "bridge_protocol_version":
             self._table["version"] = "5" if line.rest == "mqttv50" else "3.1.1"
         elif line.word == "try_private":
-            self._table["try_private"] = line.rest == "true"
+            self._table["try_private"] = read_bool(line)
         else:
             name = SETTING_BY_WORD[line.word]
-            (self._tls if name in _OF_TLS else self._table)[name] = (
-                int(line.rest) if line.rest.isdecimal() else line.rest
-            )
+            is_number = name == "keep_alive_s" and line.rest.isdecimal()
+            (self._tls if name in _OF_TLS else self._table)[name] = int(line.rest) if is_number else line.rest
 
     def table(self) -> dict[str, Any]:
         """Return the settings of `bridges.NAME`."""

@@ -9,13 +9,26 @@ from typing import Any
 from gateway.commands.mosquitto import bridging, listening
 from gateway.commands.mosquitto.access import read_acl, read_passwords
 from gateway.commands.mosquitto.bridging import Bridge
-from gateway.commands.mosquitto.lines import Line, MosquittoFileError, read_text, split_lines
+from gateway.commands.mosquitto.lines import (
+    Line,
+    MosquittoFileError,
+    find_path,
+    read_bool,
+    read_lines,
+    read_text,
+    split_lines,
+)
 from gateway.commands.mosquitto.listening import Listener
 
 # The gateway does what these say, or they say nothing to it.
 NEEDLESS = frozenset((
     "persistence", "persistence_location", "persistence_file", "autosave_interval", "autosave_on_changes", "user",
-    "pid_file", "port", "bind_address", "allow_anonymous", "password_file", "acl_file", "per_listener_settings",
+    "pid_file", "allow_anonymous", "password_file", "acl_file", "per_listener_settings",
+))  # fmt: skip
+# They keep clients out, or apart from each other, in ways that the gateway has not: without them more would be allowed.
+CLOSING = frozenset((
+    "auth_plugin", "plugin", "global_plugin", "plugin_load", "clientid_prefixes", "mount_point", "psk_file", "psk_hint",
+    "listener_allow_anonymous",
 ))  # fmt: skip
 PACKET_BYTES_MAX = 268_435_460
 HEADER_BYTES = 65_536  # what a PUBLISH may have beside its body, about
@@ -55,15 +68,18 @@ class Conversion:
         self.left_out: list[str] = []  # lines that became no setting, with their places
         self.hints: list[str] = []  # what else is to be known or done
         self._folder = path.parent
-        self._lines = list(split_lines(read_text(path), path.name))
-        self._last = {line.word: line.rest for line in self._lines}  # for words that are said once
-        if self._last.get("per_listener_settings") == listening.YES:
-            raise MosquittoFileError(f"{path}: with per_listener_settings each listener has users and rules of its own")
+        self._default = Listener(Line(path.name, "listener", ""))  # of what stands before all others
         self._listeners: list[Listener] = []
         self._bridges: list[Bridge] = []
         self._mqtt: dict[str, Any] = {}
-        for line in self._lines:
+        lines = list(read_lines(path))
+        self._last = {line.word: line for line in lines}  # for words that are said once
+        if self._says("per_listener_settings"):
+            raise MosquittoFileError(f"{path}: with per_listener_settings each listener has users and rules of its own")
+        for line in lines:
             self._take(line)
+        if self._default.is_open:
+            self._listeners.insert(0, self._default)
 
     def settings(self) -> dict[str, Any]:
         """Return the tables of the settings, by name."""
@@ -78,15 +94,23 @@ class Conversion:
         return made
 
     def _take(self, line: Line) -> None:
-        if line.word == "listener" or (line.word == "port" and not self._listeners):
-            host = f" {self._last.get('bind_address', '')}" if line.word == "port" else ""
-            self._listeners.append(Listener(line._replace(rest=line.rest + host)))
+        if line.word in CLOSING or (line.word == "use_username_as_clientid" and read_bool(line)):
+            raise MosquittoFileError(
+                f"{line.place}: {line.word} keeps clients out or apart, and becomes no setting: without this line the "
+                "rest can be converted, and would let them in"
+            )
+        if line.word == "listener":
+            self._listeners.append(Listener(line))
         elif line.word == "connection":
             self._bridges.append(Bridge(line))
         elif line.word in bridging.TAKEN and self._bridges:
             self._bridges[-1].say(line)
-        elif line.word in listening.TAKEN and self._listeners:
-            self._listeners[-1].say(line)
+        elif line.word == "port":
+            self._default.port = line.rest
+        elif line.word == "bind_address":
+            self._default.host = line.rest
+        elif line.word in listening.TAKEN:
+            (self._listeners[-1] if self._listeners else self._default).say(line)
         elif line.word in NUMBERS:
             self._take_number(line)
         elif line.word not in NEEDLESS:
@@ -96,21 +120,23 @@ class Conversion:
         setting, read = NUMBERS[line.word]
         try:
             self._mqtt[setting] = read(line.rest)
-        except (ValueError, KeyError) as error:
+        except (ValueError, LookupError) as error:
             raise MosquittoFileError(
                 f"{line.place}: {line.word} {line.rest}: not as mosquitto.conf(5) has it"
             ) from error
 
     def _auth(self) -> dict[str, Any]:
         auth: dict[str, Any] = {"mqtt_anonymous": self._lets_anonymous_in()}
-        if acl := self._last.get("acl_file"):
+        if "acl_file" in self._last:
+            acl = self._last["acl_file"].rest
             auth["default"] = "deny"
             auth["rules"], left_out = read_acl(split_lines(self._read(acl), Path(acl).name))
             self.left_out += left_out
             self.hints.append("auth.default is deny at each door: AMQP and RocketMQ clients need rules, too")
         elif auth["mqtt_anonymous"] and not all(listener.is_local for listener in self._listeners):
             auth["open"] = True
-        if passwords := self._last.get("password_file"):
+        if "password_file" in self._last:
+            passwords = self._last["password_file"].rest
             hashes, left_out = read_passwords(self._read(passwords).splitlines(), Path(passwords).name)
             auth["users"] = {name: {"password_hash": kept} for name, kept in hashes.items()}
             self.left_out += left_out
@@ -118,9 +144,10 @@ class Conversion:
 
     def _lets_anonymous_in(self) -> bool:
         """Return what Mosquitto 2 does: without a word about it, where it has no listener either."""
-        said = self._last.get("allow_anonymous")
-        return not self._listeners if said is None else said == listening.YES
+        return self._says("allow_anonymous") if "allow_anonymous" in self._last else not self._listeners
+
+    def _says(self, word: str) -> bool:
+        return word in self._last and read_bool(self._last[word])
 
     def _read(self, name: str) -> str:
-        path = Path(name)
-        return read_text(path if path.is_absolute() or path.exists() else self._folder / path)
+        return read_text(find_path(name, self._folder))

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+_BOOLS = {"true": True, "1": True, "false": False, "0": False}
+
 
 class MosquittoFileError(Exception):
     """A file cannot be read, or says what cannot be taken over as a whole."""
@@ -31,6 +33,41 @@ def read_text(path: Path) -> str:
         raise MosquittoFileError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise MosquittoFileError(f"cannot read {path}: it is not UTF-8") from error
+
+
+def read_bool(line: Line) -> bool:
+    """Return what a line says that is true or false; Mosquitto looks at no more than its first word.
+
+    Raises:
+        MosquittoFileError: It says neither.
+    """
+    said = line.rest.partition(" ")[0]
+    if said not in _BOOLS:
+        raise MosquittoFileError(f"{line.place}: {line.word} {line.rest}: neither true nor false")
+    return _BOOLS[said]
+
+
+def find_path(name: str, folder: Path) -> Path:
+    """Return where a file is that a configuration in `folder` names: where Mosquitto looks, or else beside it."""
+    path = Path(name)
+    return path if path.is_absolute() or path.exists() else folder / path
+
+
+def read_lines(path: Path) -> Iterator[Line]:
+    """Yield the lines of a mosquitto.conf, those of the files of an `include_dir` in its place, in their names' order.
+
+    Raises:
+        MosquittoFileError: One of them cannot be read.
+    """
+    for line in split_lines(read_text(path), path.name):
+        if line.word != "include_dir":
+            yield line
+            continue
+        folder = find_path(line.rest, path.parent)
+        if not folder.is_dir():
+            raise MosquittoFileError(f"{line.place}: include_dir {line.rest}: no such folder")
+        for each in sorted(folder.glob("?*.conf")):
+            yield from split_lines(read_text(each), f"{folder.name}/{each.name}")
 
 
 def split_lines(text: str, name: str) -> Iterator[Line]:

@@ -4,7 +4,7 @@ import pytest
 
 from gateway.auth.rules import Subject, make_rules
 from gateway.commands.mosquitto.access import read_acl, read_passwords, user_pattern
-from gateway.commands.mosquitto.lines import split_lines
+from gateway.commands.mosquitto.lines import MosquittoFileError, split_lines
 from gateway.rule_settings import RuleSettings
 
 
@@ -24,8 +24,8 @@ def test_hashes_are_taken_and_what_is_none_is_told():
 
 def test_denied_goes_before_allowed_and_users_before_patterns():
     rules, left_out = read(
-        "topic read open/#\npattern write d/%u/#\npattern deny d/secret\nuser ann\ntopic a b/#\ntopic deny a/x\n"
-        "topic readwrite c\ntopic read r\n"
+        "topic read open/#\npattern write d/%u/#\npattern deny d/secret\nuser ann\n"
+        "topic readwrite a b/#\ntopic deny a/x\ntopic readwrite c\ntopic read r\n"
     )
     assert rules == [
         {"permit": "allow", "users": [""], "actions": ["subscribe"], "topics": ["open/#"]},
@@ -47,6 +47,12 @@ def test_what_a_rule_would_read_otherwise_is_left_out_and_told():
             "acl:2: tpic: no word of an ACL file",
         ],
     )
+
+
+@pytest.mark.parametrize("line", ["topic Read d/#", "pattern Deny d/%u", "topic a b"])
+def test_line_that_gives_what_is_no_right_is_told_with_its_place(line):
+    with pytest.raises(MosquittoFileError, match=r"^acl:2: (Read|Deny|a): neither read, write, readwrite nor deny$"):
+        read(f"user ann\n{line}\n")
 
 
 @pytest.mark.parametrize("name", ["ann", "", "a*", "what?", "re:x", "a.b+c*"])

@@ -55,6 +55,17 @@ def test_bridge_speaks_3_1_1_where_nothing_is_said():
     assert made.hints() == []
 
 
+def test_names_of_digits_are_texts():
+    made = bridge("address h:1", "topic a out 1", "remote_clientid 12", "remote_username 34", "keepalive_interval 30")
+    found = BridgeSettings.model_validate({**made.table(), "password_env": "X"})
+    assert (found.client_id, found.username, found.keep_alive_s) == ("12", "34", 30)
+
+
+def test_bridge_without_an_address_is_told_with_its_line():
+    with pytest.raises(MosquittoFileError, match=r"m\.conf:2: address: not as"):
+        bridge("address")
+
+
 @pytest.mark.parametrize("topic", ["a sideways", "a out 3", "'a", '"" in'])
 def test_topic_that_is_none_is_told_with_its_line(topic):
     with pytest.raises(MosquittoFileError, match=r"m\.conf:2: "):

@@ -12,7 +12,9 @@ def convert(tmp_path):
 
     def made(*lines, **files):
         for name, text in files.items():
-            (tmp_path / name).write_text(text)
+            path = tmp_path / name.replace("__", "/")
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
         path = tmp_path / "m.conf"
         path.write_text("\n".join(lines))
         return Conversion(path)
@@ -71,7 +73,7 @@ def test_lines_belong_to_the_listener_or_bridge_before_them_and_no_line_is_passe
         "listener 1883",
         "listener 9001",
         "protocol websockets",
-        "mount_point x/",
+        "socket_domain ipv4",
         "connection up",
         "address h",
         "topic # out 1",
@@ -81,7 +83,11 @@ def test_lines_belong_to_the_listener_or_bridge_before_them_and_no_line_is_passe
     settings = made.settings()
     assert settings["mqtt"]["listen"] == ["0.0.0.0:1883", {"address": "0.0.0.0:9001", "websocket": "/mqtt"}]
     assert settings["bridges"]["up"]["username"] == "u"
-    assert made.left_out == ["m.conf:2: log_dest syslog", "m.conf:6: mount_point x/", "m.conf:11: cleansession true"]
+    assert made.left_out == [
+        "m.conf:2: log_dest syslog",
+        "m.conf:6: socket_domain ipv4",
+        "m.conf:11: cleansession true",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -91,8 +97,43 @@ def test_lines_belong_to_the_listener_or_bridge_before_them_and_no_line_is_passe
         ("persistent_client_expiration soon", r"m\.conf:1: persistent_client_expiration soon"),
         ("max_queued_messages many", r"m\.conf:1: max_queued_messages many"),
         ("acl_file none", r"cannot read .*none"),
+        ("persistent_client_expiration", r"m\.conf:1: persistent_client_expiration "),
+        ("allow_anonymous yes", r"m\.conf:1: allow_anonymous yes: neither true nor false"),
+        ("include_dir none", r"m\.conf:1: include_dir none: no such folder"),
+        ("per_listener_settings 1", "per_listener_settings"),
+        ("plugin /usr/lib/mosquitto_dynamic_security.so", r"m\.conf:1: plugin keeps clients out or apart"),
+        ("mount_point plant1/", r"m\.conf:1: mount_point keeps clients out or apart"),
+        ("clientid_prefixes plant1-", r"m\.conf:1: clientid_prefixes keeps"),
+        ("psk_hint x", r"m\.conf:1: psk_hint keeps"),
+        ("use_username_as_clientid true", r"m\.conf:1: use_username_as_clientid keeps"),
     ],
 )
 def test_what_cannot_be_taken_over_is_told(convert, line, why):
     with pytest.raises(MosquittoFileError, match=why):
         convert(line).settings()
+
+
+def test_what_stands_before_all_listeners_is_for_the_one_without_a_line_wherever_its_port_is(convert):
+    tls = ["cafile /ca", "certfile /s", "keyfile /k", "require_certificate 1  # of each client"]
+    made = convert(*tls, "port 8883", "listener 1883 127.0.0.1", "protocol websockets").settings()
+    assert made["mqtt"]["listen"] == [
+        {"address": "0.0.0.0:8883", "tls": {"certificate": "/s", "key": "/k", "client_ca": "/ca"}},
+        {"address": "127.0.0.1:1883", "websocket": "/mqtt"},
+    ]
+    bound = convert("bind_address 127.0.0.1").settings()
+    assert bound == {"mqtt": {"listen": ["127.0.0.1:1883"]}, "auth": {"mqtt_anonymous": False}}
+    usual = convert("protocol mqtt", "max_connections -1", "listener 1884 127.0.0.1").settings()
+    assert usual["mqtt"]["listen"] == ["127.0.0.1:1884"]
+
+
+def test_files_of_a_folder_are_read_where_they_are_included(convert):
+    lines = ["include_dir conf.d", "allow_anonymous true"]
+    files = {"conf.d__b.conf": "listener 1884\nretain_available false", "conf.d__a.conf": "listener 1883 127.0.0.1"}
+    made = convert(*lines, **files, **{"conf.d__note.txt": "listener 1"})
+    assert made.settings()["mqtt"]["listen"] == ["127.0.0.1:1883", "0.0.0.0:1884"]
+    assert made.left_out == ["conf.d/b.conf:2: retain_available false"]
+
+
+def test_clients_come_in_without_a_name_where_the_first_word_says_so(convert):
+    for said, expected in (("1", True), ("true  # for now", True), ("0", False), ("false", False)):
+        assert convert("listener 1883", f"allow_anonymous {said}").settings()["auth"]["mqtt_anonymous"] is expected

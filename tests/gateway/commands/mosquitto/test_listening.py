@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.commands.mosquitto.lines import split_lines
+from gateway.commands.mosquitto.lines import MosquittoFileError, split_lines
 from gateway.commands.mosquitto.listening import Listener
 
 
@@ -55,3 +55,17 @@ def test_listener_by_websocket():
     made = listener("9001", "protocol websockets")
     assert made.address() == {"address": "0.0.0.0:9001", "websocket": "/mqtt"}
     assert made.hints() == ["m.conf:1: clients by WebSocket come to the path /mqtt, and no other"]
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (["require_certificate true"], "needs a cafile"),
+        (["cafile /ca.pem", "use_identity_as_username true"], "lets nobody in"),
+        (["cafile /ca.pem", "require_certificate maybe"], "neither true nor false"),
+    ],
+)
+def test_certificates_that_cannot_be_asked_for_as_there_are_refused(said, why):
+    made = listener("8883", "certfile /s.pem", "keyfile /s.key", *said)
+    with pytest.raises(MosquittoFileError, match=why):
+        made.address()
