@@ -4,7 +4,7 @@ A name is `%LMQ%mqtt%<filter>` or `%LMQ%amqp%<vhost>%<queue>`. Letters, digits, 
 is `%`, `+` is `|p`, `#` is `|h`, any other byte `|` and two lower hex digits. In a vhost `/` is `|2f`, so that the
 first `%` after it ends it. AMQP queues that end with their users share names `%LMQ%amqp%<vhost>%|t<number>`, one after
 the other; what an AMQP queue refuses lies in `%LMQ%amqp%|r`, and the rest of its name; its messages of priority 3 in
-`%LMQ%amqp%|y3%`, and the rest. Where a name would pass 127
+`%LMQ%amqp%|y3%`, and the rest; `%LMQ%amqp%|x`, a vhost and a name stand for an exchange. Where a name would pass 127
 bytes, `|z` and 40 hex digits of its SHA-256 stand for what follows the kind; the definition of such a queue keeps what
 it is called.
 
@@ -65,12 +65,12 @@ def amqp_level_name(light_name: bytes, level: int) -> bytes:
 
 def amqp_crossing_name(vhost: bytes, exchange: bytes) -> bytes:
     """Return the name of the light queue that stands for an exchange which looks at more than a message's topic."""
-    return _bounded(AMQP, b"|h" + _encode(vhost).replace(b"%", b"|2f") + b"%" + _encode(exchange))
+    return _bounded(AMQP, b"|x" + _encode(vhost).replace(b"%", b"|2f") + b"%" + _encode(exchange))
 
 
 def is_crossing(name: bytes) -> bool:
     """Return whether a light queue stands for an exchange; nothing is ever in it."""
-    return name.startswith(LIGHT_PREFIX + AMQP + b"%|h")
+    return name.startswith(LIGHT_PREFIX + AMQP + b"%|x")
 
 
 def level_of(name: bytes) -> int:

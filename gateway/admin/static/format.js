@@ -50,7 +50,7 @@ export function yes(value) {
 }
 
 const LIGHT = /^%LMQ%(mqtt|amqp)%(.*)$/;
-const AMQP = /^(\|r|\|h(?!%)|\|y(\d+)%)?(.*)$/; // what it refuses, an exchange, messages of a priority
+const AMQP = /^(\|r|\|x|\|y(\d+)%)?(.*)$/; // what it refuses, an exchange, messages of a priority
 const ESCAPED = /\|(p|h|[0-9a-f]{2})|%/g;
 const SPECIAL = { p: "+", h: "#" };
 
@@ -71,7 +71,7 @@ export function lightName(name) {
   if (end < 0) return name;
   const [vhost, own] = [unescapeName(parts.slice(0, end)), parts.slice(end + 1)];
   if (own.startsWith("|t")) return `queue that ends with its users in ${vhost}`;
-  if (special === "|h") return `exchange ${unescapeName(own)} in ${vhost}`;
+  if (special === "|x") return `exchange ${unescapeName(own)} in ${vhost}`;
   const queue = `queue ${unescapeName(own)} in ${vhost}`;
   if (special === "|r") return `${queue}, what it refused`;
   return level ? `${queue}, priority ${level}` : queue;

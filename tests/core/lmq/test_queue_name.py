@@ -9,10 +9,12 @@ from hypothesis import given, strategies as st
 
 from core.lmq.queue_name import (
     NAME_BYTES_MAX,
+    amqp_crossing_name,
     amqp_passing_name,
     amqp_queue_name,
     amqp_refused_name,
     is_amqp,
+    is_crossing,
     is_hashed,
     is_light,
     mqtt_queue_name,
@@ -113,3 +115,10 @@ def test_what_a_queue_refuses_has_a_place_of_its_own_that_is_no_queues(vhost, qu
     assert is_amqp(name)
     assert parse_queue_name(name) is None
     assert name not in {of, amqp_passing_name(vhost, 1), amqp_refused_name(amqp_passing_name(vhost, 1))}
+
+
+@given(vhost=text, queue=text)
+def test_no_queue_is_called_as_an_exchange_is_whatever_its_virtual_host_begins_with(vhost, queue):
+    assert not is_crossing(amqp_queue_name(b"#" + vhost, queue))
+    assert amqp_queue_name(b"#" + vhost, queue) != amqp_crossing_name(vhost, queue)
+    assert is_crossing(amqp_crossing_name(b"/", b"by-kind"))
