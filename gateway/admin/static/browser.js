@@ -1,7 +1,7 @@
 // Messages of a light queue from an offset or a moment on: looked at in the log, where looking consumes nothing.
 
 import { get, path } from "./api.js";
-import { h, told } from "./dom.js";
+import { h, renew, told } from "./dom.js";
 import { bytes, count, moment, plural } from "./format.js";
 import { table } from "./list.js";
 
@@ -39,7 +39,7 @@ export function makeBrowser(name, signal, more = []) {
   const look = async (asked) => {
     try {
       const found = await get("api/lmq/messages", { ...asked, queue: name, count: PAGE }, signal);
-      messages.replaceChildren(table(found.items.length ? plural(found.items.length, "message") : "no message there", [...MESSAGES, ...more], found.items), ...turns(found));
+      renew(messages, table(found.items.length ? plural(found.items.length, "message") : "no message there", [...MESSAGES, ...more], found.items), ...turns(found));
     } catch (error) {
       if (error.name !== "AbortError") messages.replaceChildren(told(error.message, true));
     }

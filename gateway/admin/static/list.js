@@ -64,7 +64,8 @@ export class List {
 
   #showHead() {
     const { sort, sort_reverse } = this.#query;
-    this.#head.replaceChildren(
+    renew(
+      this.#head,
       h(
         "tr",
         {},
@@ -106,7 +107,8 @@ export class List {
   #showPager({ page, page_count }) {
     if (!page_count || page_count < 2) return this.#pager.replaceChildren();
     const turn = (to) => () => this.#ask({ page: to });
-    return this.#pager.replaceChildren(
+    return renew(
+      this.#pager,
       h("button", { className: "act", type: "button", disabled: page <= 1, onclick: turn(page - 1) }, "Back"),
       h("span", {}, `page ${count(page)} of ${count(page_count)}`),
       h("button", { className: "act", type: "button", disabled: page >= page_count, onclick: turn(page + 1) }, "On"),

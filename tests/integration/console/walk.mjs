@@ -297,6 +297,18 @@ async function useKeys(page, pages) {
   }
 }
 
+// A button that was pressed by a key is still where the keys are when what is around it is drawn anew.
+async function pressByKey(page, where, button, isThere) {
+  await go(page, where);
+  await page.waitForSelector(button);
+  await page.focus(button);
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(isThere);
+  await page.waitForTimeout(500);
+  const held = await page.evaluate(() => document.querySelector("main").contains(document.activeElement) && document.activeElement.tagName);
+  if (held !== "BUTTON") wrong(where, `the keys are lost when ${button} was pressed`);
+}
+
 // On a narrow screen the pages are behind a button, which Escape closes and the keys reach.
 async function useTheMenu(browser) {
   const page = await open(browser, WIDTHS[1], "dark");
@@ -333,6 +345,8 @@ for (const width of WIDTHS) {
 await showHostileText(page);
 await findWhatGrows(page);
 await useKeys(page, pages);
+await pressByKey(page, "queues", "main th button:has-text('Ready')", "main th[aria-sort]");
+await pressByKey(page, `log/${encodeURIComponent("%LMQ%amqp%|2f%watched")}`, "main button:has-text('Newest')", "main caption");
 await lookIntoAQueue(page);
 await replayAndPurge(page);
 await seeWhereItGoes(page);
