@@ -28,12 +28,17 @@ def has_place(pattern: str) -> bool:
 
 
 def fill_in_topic(topic_filter: str, user: str, client: str) -> str | None:
-    """Return a filter with user and client in place of `%u` and `%c`; None where one is none, or has a wildcard."""
+    """Return a filter with user and client in place of `%u` and `%c`; None where one is none, or has a wildcard.
+
+    None, too, where a name would make the filter begin with `$`: a client that calls itself `$events` gets no more by
+    `%c/#` than by `#`.
+    """
     values = {USER: user, CLIENT: client}
     for place in _PLACES.findall(topic_filter):
         if not values[place] or set(values[place]) & set("+#"):
             return None
-    return _PLACES.sub(lambda found: values[found[0]], topic_filter)
+    filled = _PLACES.sub(lambda found: values[found[0]], topic_filter)
+    return None if filled.startswith("$") and not topic_filter.startswith("$") else filled
 
 
 def fill_in(pattern: str, user: str, client: str) -> str | None:

@@ -80,6 +80,14 @@ def test_a_client_whose_name_is_a_wildcard_gets_no_topics_by_it():
         assert fill_in_topic("d/%c/#", "", client) is None
 
 
+def test_a_client_gets_no_topics_of_the_gateway_by_its_name():
+    for client in ("$SYS", "$events", "$events/mqtt"):
+        assert fill_in_topic("%c/#", "", client) is None
+        assert fill_in_topic("%u%c/#", client, "x") is None
+        assert fill_in_topic("d/%c/#", "", client) == f"d/{client}/#"
+        assert fill_in_topic("$SYS/%c", "", client) == f"$SYS/{client}"
+
+
 def test_places_are_found():
     assert [pattern for pattern in ("a", "%u", "x%c", "%x") if has_place(pattern)] == ["%u", "x%c"]
 

@@ -76,6 +76,8 @@ def test_a_rule_for_each_client_is_filled_in():
     assert own.find_name("read", "/", "ann.in") == 0
     nameless = make_whole(rules({"topics": ["d/%c/#"]})).find_own(ANN._replace(client="#"), ())
     assert len(nameless) == 0
+    listener = make_whole(rules({"topics": ["%c/#"]})).find_own(ANN._replace(client="$events"), ())
+    assert len(listener) == 0
 
 
 def test_names_are_of_their_virtual_host():
