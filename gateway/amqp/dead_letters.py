@@ -14,7 +14,7 @@ from functools import partial
 from typing import NamedTuple
 
 from core.broker import Broker
-from core.errors import LmqError, ReceiptError
+from core.errors import LmqError, MessageTooLargeError, ReceiptError
 from core.lmq.waiters import Reader
 from core.message import AWAY, PublishBatch, StoredBatch
 from gateway.amqp.letters import Burial, LetterWriter, Surroundings
@@ -59,6 +59,19 @@ class Piece(NamedTuple):
         """Return how many of the messages are dealt with where the first `appended` letters of the batch are stored."""
         stored = self.count_stored(appended)
         return len(self.offsets) if stored == len(self.sent) else self.offsets.index(self.sent[stored])
+
+    def give_back(self, done: int, too_large: int, retry_ms: int) -> None:
+        """Give the messages behind the first `done` to the queue again, to die once more from `retry_ms` on.
+
+        Where the letter at the place `too_large` of the batch has no room in a record, none of the others waits: it
+        would be before them each time, and none of them would ever be stored.
+        """
+        left = self.offsets[done:]
+        late = len(left) if too_large < 0 else int(self.first <= too_large < self.first + len(self.sent))
+        if late:
+            self.queue.pop.nack_many(left[:late], late, retry_ms)
+        if late < len(left):
+            self.queue.pop.nack_many(left[late:], len(left) - late)
 
 
 class DeadLetters(Reader):
@@ -153,10 +166,12 @@ class DeadLetters(Reader):
     def _append(self, pieces: list[Piece], now_ms: int) -> None:
         """Store the batch; its messages are done when their letters are safe, and what found no room comes again."""
         batch = self._batch
+        too_large = -1
         if batch.count:
             try:
                 self._broker.publish_batch(batch, now_ms)
-            except LmqError:
+            except LmqError as error:
+                too_large = batch.appended if isinstance(error, MessageTooLargeError) else -1
                 self._metrics.refuse("dead_letter", batch.count - batch.appended)
         done: list[tuple[Dying, array[int]]] = []
         for piece in pieces:
@@ -165,8 +180,7 @@ class DeadLetters(Reader):
             if count:
                 done.append((piece.queue, piece.offsets[:count]))
             if count < len(piece.offsets) and not piece.queue.is_deleted:
-                left = piece.offsets[count:]
-                piece.queue.pop.nack_many(left, len(left), now_ms + RETRY_MS)
+                piece.give_back(count, too_large, now_ms + RETRY_MS)
         if batch.appended:
             self._broker.when_stored(batch.ticket, partial(_finish_all, done))
         else:

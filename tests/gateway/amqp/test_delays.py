@@ -464,3 +464,24 @@ def test_a_binding_that_leads_to_it_holds_after_a_start_and_ends_with_unbind(wor
     again.publish(b"m", exchange="in", key="a", headers={"x-delay": 1_000})
     wait(world, 1_000)
     assert (again.bodies(), counts(again, "now")) == ([], [2])
+
+
+def test_a_dead_letter_that_no_record_has_room_for_holds_no_other_up(world, peer):
+    bind(peer, "q", "dying")
+    peer.declare("dying", arguments={"x-dead-letter-exchange": "later"})
+    keys = [f"{number:0200}" for number in range(75)]  # they wait with the message, beside its own properties
+    peer.publish(b"too large", key="dying", headers={"x-delay": 5_000, "CC": keys})
+    peer.publish(b"another", key="dying", headers={"x-delay": 5_000})
+    peer.consume("dying", "d")
+    for expected in ([b"too large", b"another"], [b"another"], []):
+        messages = peer.messages()
+        assert [message.body for message in messages] == expected
+        if messages:
+            peer.send(Basic.Nack(messages[-1].tag, multiple=True, requeue=False))
+        world.turn()
+    world.now_ms += 1_000
+    world.broker.handle_timer(world.now_ms)
+    world.turn()
+    assert peer.bodies() == [b"too large"]  # it stays until somebody takes it
+    wait(world, 4_000)
+    assert peer.bodies() == [b"another"]
