@@ -21,7 +21,7 @@ from gateway.amqp.stream_offset import OFFSET_MAX, STREAM_OFFSET
 
 REPLAYING = APIRouter()
 COUNT_MAX = 10_000
-PREFETCH = 16  # that are on their way to be published; each may be as large as messages may be
+PREFETCH = 2  # that are on their way to be published; each may be as large as messages may be
 QUIET_S = 2.0  # without a message, then those that are left are no longer kept
 COPIES = ("CC", "BCC")  # would send copies elsewhere
 Name = Annotated[str, Field(min_length=1, max_length=255)]

@@ -28,6 +28,7 @@ SHARE = 20  # an order by a figure is used for so many times what it cost
 FRESH_MAX = 2_000  # things that came since an order was made, before it is made anew
 DEAD_MIN = 1_000  # things or sources that are gone, and more than are there, before a list is worn
 TAKEN_A_STEP = 256  # things of a list without pages that are looked for at once
+PLACED_A_STEP = 16  # new things whose places are looked for at once: some twenty looks each
 LONG = 10_000  # things; of more the first pages are found before all are in order
 FIRST_MAX = 2_000  # things up to the end of such a page
 ORDERS_MAX = 8  # columns; the one that was made longest ago goes
@@ -333,7 +334,13 @@ async def _slice(numbers: Sequence[int], fresh: Sequence[int], key: Key, low: in
     if not fresh:
         return numbers[low:high]
     steps = Steps()
-    places = [_place(numbers, key, key(number)) + at for at, number in enumerate(fresh)]
+    places: list[int] = []
+    for at, number in enumerate(fresh):
+        place = _place(numbers, key, key(number)) + at
+        # What is looked at meanwhile changes: one that passed another since both were sorted stays behind it.
+        places.append(max(place, places[-1] + 1) if places else place)
+        if at % PLACED_A_STEP == 0:
+            await steps.rest()
     taken = bisect_left(places, low)
     shown: list[int] = []
     for place in range(low, high):
@@ -349,7 +356,7 @@ async def _slice(numbers: Sequence[int], fresh: Sequence[int], key: Key, low: in
 
 def _place(numbers: Sequence[int], key: Key, wanted: Any) -> int:  # noqa: ANN401 - whatever a column has
     """Return where in a sorted row something stands; what is gone has no key, and stands nowhere in particular."""
-    low, high = 0, len(numbers)
+    low, high = 0, 0 if wanted is None else len(numbers)
     while low < high:
         middle = (low + high) // 2
         found = key(numbers[middle])

@@ -162,6 +162,14 @@ async def test_a_first_page_of_as_many_as_fill_their_texts_has_no_name_too_many(
     assert (found.filtered, _names(found)) == (10, sorted(names[150:], reverse=reverse)[:5])
 
 
+@pytest.mark.parametrize("figures", [{10: None, 11: 3}, {10: 9, 11: 0}, {10: 9, 11: None}])
+async def test_new_things_that_change_or_go_while_they_are_put_in_place_are_each_there_once(figures):
+    numbers = range(5)
+    shown = await kept._slice(numbers, [10, 11], lambda number: figures.get(number, number), 0, 7)
+    assert sorted(shown) == [*numbers, 10, 11]
+    assert [number for number in shown if number < 10] == list(numbers)
+
+
 async def test_list_is_worn_when_most_of_its_sources_are_gone_also_those_that_had_nothing():
     shelves, step = _Shelves(), 500
     for first in range(0, 4 * step, step):
