@@ -13,6 +13,7 @@ from core.errors import LmqError
 from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_RETAIN, PublishBatch, Route
 
 COUNT_MAX = 256  # copies of one append
+_SYS_FLAG_BITS = 0xFFFF
 LOST_MAX = 1_024  # tickets whose loss is remembered until somebody asks
 
 
@@ -83,7 +84,11 @@ class WaitingCopies:
             copies.extra_start[at], copies.extra_end[at] = batch.extra_start[i], batch.extra_end[i]
             flag = batch.flag[i]
             copies.flag[at] = flag & ~FLAG_RETAIN if flag & FLAG_MARK_MASK == FLAG_MARK else flag
-            copies.sys_flag[at], copies.reconsume_times[at] = batch.sys_flag[i], batch.reconsume_times[i]
+            # The upper half is MQTT's: of a message at QoS 2 one record alone says under which identifier it came.
+            copies.sys_flag[at], copies.reconsume_times[at] = (
+                batch.sys_flag[i] & _SYS_FLAG_BITS,
+                batch.reconsume_times[i],
+            )
             copies.born_ms[at], copies.tag[at] = batch.born_ms[i], batch.tag[i]
         copies.count = len(waits)
 

@@ -6,9 +6,10 @@ The record of a message that a durable session's client published has its packet
 
 from __future__ import annotations
 
+from core import octets
 from core.broker import Broker
 from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, StoredBatch
-from core.properties import CLIENT, decode_properties
+from core.properties import CLIENT, WAITING_AT, decode_properties
 
 _EXACT_MASK = FLAG_MARK_MASK | FLAG_QOS_MASK
 _EXACT = FLAG_MARK | 2
@@ -49,4 +50,11 @@ class ExactLog:
 
 
 def _count(batch: StoredBatch) -> int:
-    return sum(batch.flag[i] & _EXACT_MASK == _EXACT for i in range(batch.count))
+    """Return how many messages came at QoS 2; a copy that waits beside its message, and before it, is none."""
+    return sum(batch.flag[i] & _EXACT_MASK == _EXACT and not _waits_beside(batch, i) for i in range(batch.count))
+
+
+def _waits_beside(batch: StoredBatch, i: int) -> bool:
+    start, end = batch.properties_start[i], batch.properties_end[i]
+    properties = octets.read_bytes(batch.buf, start, end)
+    return WAITING_AT in properties and WAITING_AT in decode_properties(properties)

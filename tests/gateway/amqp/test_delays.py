@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from pamqp.commands import Basic, Confirm, Exchange, Queue, Tx
 
+from gateway.mqtt.exact_log import ExactLog
 from gateway.mqtt.properties import Property
 from tests.support import amqp, mqtt
 from tests.support.mqtt_5 import encoded, enter
@@ -423,6 +424,17 @@ def test_a_retained_message_that_waits_is_retained_once_and_what_comes_later_is_
     assert (peer.bodies(), counts(peer, "now"), len(world.broker.retained)) == ([], [1], 1)
     wait(world, 1_000)
     assert (peer.bodies(), len(world.broker.retained)) == ([b"kept"], 1)
+
+
+def test_the_log_says_once_that_a_message_at_qos_2_came_that_also_waits(world, peer):
+    inflow(peer, "amq.topic")
+    device = enter(world, b"device", (Property.SESSION_EXPIRY, 600))
+    said = encoded((Property.USER, (b"x-delay", b"1000")))
+    device.send(mqtt.publish_5(b"a", b"1", said, qos=2, packet_id=7), mqtt.publish_5(b"b", b"2", qos=2, packet_id=8))
+    world.turn()
+    log = ExactLog(world.broker)
+    assert log.find_from(0) == [(b"device", 7), (b"device", 8)]
+    assert log.count_from(0) == 2  # what came to the log before a kill: a copy is stored before its message
 
 
 def test_mandatory_messages_that_wait_behind_amq_topic_are_not_returned(world, peer):
