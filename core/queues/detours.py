@@ -28,8 +28,8 @@ class Detours:
 
         An error leaves the batch as it was.
         """
-        self.crossroads.divert(batch, now_ms)
         try:
+            self.crossroads.divert(batch, now_ms)
             self.full.divert(batch)
             self.levels.divert(batch)
         except BaseException:

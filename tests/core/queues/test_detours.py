@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from core.queues.crossroads import Lead
 from core.queues.detours import Detours
 from core.queues.full_queues import Room
 from tests.core.queues.test_levels import Levelled, led, make_batch, make_route, said
@@ -42,3 +43,32 @@ def test_an_error_leaves_the_batch_as_it_was():
     with pytest.raises(RuntimeError):
         detours.divert(batch, 1_000)
     assert led(batch) == [[b"a", b"b"]]
+
+
+class BreaksOff:
+    """Leads the first message elsewhere, and has it wait; then it breaks."""
+
+    def __init__(self):
+        self.is_broken = False
+
+    def lead(self, route_properties, properties, flag, born_ms):
+        if self.is_broken:
+            raise RuntimeError("broken")
+        self.is_broken = True
+        return Lead([b"a"], ["later"], lambda waits, now_ms: ["a route"])
+
+
+def test_an_error_of_a_choice_leaves_the_batch_and_the_next_one_as_they_were():
+    detours = Detours(make_route)
+    detours.crossroads.add(1, BreaksOff())
+    batch = make_batch(b"", b"")
+    with pytest.raises(RuntimeError):
+        detours.divert(batch, 1_000)
+    assert (led(batch), len(batch.routes), batch.waits) == ([[b"a", b"b"]] * 2, 2, [])
+    detours.crossroads.drop(1)
+    later = make_batch(b"")
+    later.routes = later.routes[::-1]
+    later.route_index[0] = 1
+    detours.divert(later, 1_000)
+    detours.restore(later)
+    assert later.route_index[0] == 1
