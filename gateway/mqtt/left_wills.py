@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from itertools import islice
 from typing import NamedTuple
 
 from gateway.address import unpack_host
@@ -22,6 +23,7 @@ from gateway.mqtt.topics import split_delayed
 
 AGAIN_MS = (1_000, 2_000, 5_000, 10_000, 30_000)  # after as many questions without an answer in a row
 TOGETHER_MAX = 16  # questions under way
+WILLS_A_STEP = 128  # that are published in one turn, where none of them asks anything
 
 Publish = Callable[[StoredWill, Permissions | None, int], None]
 
@@ -65,6 +67,7 @@ class LeftWills:
         self._asking: dict[bytes, asyncio.Task[None]] = {}
         self._failures = 0  # in a row
         self._next_at_ms = 0
+        self._is_stopped = False
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -86,11 +89,19 @@ class LeftWills:
             self._waiting[client_id] = waiting._replace(has_row=False)
 
     def look(self, now_ms: int) -> None:
-        """Go on with those that are not asked about, as many as may be at once."""
-        if now_ms < self._next_at_ms:
+        """Go on with those that are not asked about, as many as may be at once; more in the next turn."""
+        if now_ms < self._next_at_ms or self._is_stopped:
             return
-        for client_id in [key for key in self._waiting if key not in self._asking][: TOGETHER_MAX - len(self._asking)]:
+        some = list(islice((key for key in self._waiting if key not in self._asking), WILLS_A_STEP))
+        for client_id in some:
+            if len(self._asking) >= TOGETHER_MAX:
+                return  # an answer is followed by another look
             self._begin(self._waiting[client_id], now_ms)
+        if len(some) == WILLS_A_STEP:
+            asyncio.get_running_loop().call_soon(self._look_again)
+
+    def _look_again(self) -> None:
+        self.look(self._clock_ms())
 
     def _begin(self, waiting: Waiting, now_ms: int) -> None:
         stored = waiting.stored
@@ -137,5 +148,6 @@ class LeftWills:
 
     def stop(self) -> None:
         """Ask nothing more; what was not answered stays written down."""
+        self._is_stopped = True
         for task in self._asking.values():
             task.cancel()

@@ -8,6 +8,7 @@ import tarfile
 import pytest
 import pytest_asyncio
 
+from core.lmq.queue_name import mqtt_queue_name
 from core.settings import StoreSettings
 from gateway.mqtt.left_wills import AGAIN_MS
 from tests.support import mqtt, mqtt_5
@@ -177,6 +178,21 @@ async def test_delayed_will_is_asked_about_when_it_is_due(site):
     site.pass_ms(1)
     assert (await site.bodies(), site.left) == ([b"a"], 0)
     assert site.backend.topics == [("ann", "publish", b"open/a")]
+
+
+@pytest.mark.parametrize("count", [40, 600])
+async def test_wills_about_which_no_question_is_to_be_asked_are_published_without_a_rest(site, monkeypatch, count):
+    monkeypatch.setattr(JudgeBackend, "judges_topics", False)
+    site.restart()
+    site.watch()
+    for i in range(count):
+        site.world.dial().send(mqtt.connect(b"%d" % i, user=b"ann", password=b"x", will=(b"t", b"gone", 1, False)))
+        await site.rest()
+    assert site.left == count
+    site.restart()
+    await site.rest()
+    broker = site.world.broker
+    assert (site.left, broker.max_offset(broker.find_queue(mqtt_queue_name(b"#")))) == (0, count)
 
 
 async def test_folder_whose_wills_say_no_login_is_taken_as_it_is(tmp_path):
