@@ -14,7 +14,7 @@ from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_RETAIN, PublishBatch, R
 
 COUNT_MAX = 256  # copies of one append
 _SYS_FLAG_BITS = 0xFFFF
-LOST_MAX = 1_024  # tickets whose loss is remembered until somebody asks
+LOST_MAX = 1_024  # tickets whose loss is remembered
 
 
 class WaitingCopies:
@@ -116,4 +116,4 @@ class WaitingCopies:
             self._lost[ticket] = error
 
     def _tell(self, ticket: int, then: Outcome, error: LmqError | None) -> None:
-        then(error or self._lost.pop(ticket, None))
+        then(error or self._lost.get(ticket))

@@ -75,8 +75,11 @@ class ExactJournal:
         self._journal = journal
         self._end_place = end_place
         self._newest = 0  # end of the log + 1 at the last batch or mark: what lies before was noted
-        self._noted: set[tuple[bytes, int]] = set()  # client and packet identifier of each message of that batch
+        self._noted: set[tuple[int, int]] = set()  # session and packet identifier of each message of that batch
+        self._names: dict[int, bytes] = {}  # of all sessions of the journal, while it is read
+        self._is_marked = False  # the journal has marks: the records of all that it notes say their identifiers
         self._sessions: dict[int, Session] = {}
+        self._unstored: dict[int, dict[int, list[int]]] = {}  # by session, end of the log + 1: what is not safe so far
         self._next_number = 1
         self._found: dict[int, Found] = {}  # of sessions that are not loaded yet
         self._numbers: dict[bytes, int] = {}  # of those, by client
@@ -96,13 +99,16 @@ class ExactJournal:
         self,
         count_from: Callable[[int], int],
         find_from: Callable[[int], list[tuple[bytes, int]]] | None = None,
+        *,
+        takes_unnoted: bool = True,
     ) -> None:
         """Read the journal; followed by `choose`, `finish_load`, and `take_back` for each session.
 
         Args:
             count_from: Returns how many messages at QoS 2 the log holds from a place on.
-            find_from: Returns client and packet identifier of those of durable sessions; where nobody is answered
-                before the disk has it, for only there what was not noted was not answered either.
+            find_from: Returns client and packet identifier of those of durable sessions.
+            takes_unnoted: Whether what the log has and the journal not is taken: where nobody is answered before the
+                disk has it, for only there what was not noted was not answered either.
 
         Raises:
             DataFolderUnusableError: It holds a record that no such journal has.
@@ -112,20 +118,27 @@ class ExactJournal:
             self._replay(record, end)
         newest = self._newest
         is_open = any(at == newest for one in self._found.values() for at, _ in one.taken.values())
-        count = count_from(newest - 1) if newest and is_open else 0
+        there = find_from(newest - 1) if newest and find_from is not None and (is_open or takes_unnoted) else []
+        count = count_from(newest - 1) if newest and is_open and not self._is_marked else 0
+        said = set(there)
         for one in self._found.values():  # only the last batch can be one that a kill broke off
             one.taken = {
-                k: (at, i) for k, (at, i) in one.taken.items() if at < newest or not at or (at == newest and i < count)
+                k: (at, i)
+                for k, (at, i) in one.taken.items()
+                if at < newest or not at or (at == newest and (i < count or (one.name, k) in said or (b"", k) in said))
             }
-        if newest and self._end_place is not None and find_from is not None:
-            self._take_in(find_from(newest - 1))
+        if takes_unnoted:
+            self._take_in(there)
+        self._names.clear()
+        self._noted.clear()
 
     def _take_in(self, found: list[tuple[bytes, int]]) -> None:
         """Know what is in the log, and was to be noted before it."""
+        noted = {(self._names.get(number, b""), packet_id) for number, packet_id in self._noted}
         numbers = {one.name: number for number, one in sorted(self._found.items())}
         for client_id, packet_id in found:
-            if (client_id, packet_id) in self._noted:  # the batch of the newest note is whole or in part in both
-                self._noted.remove((client_id, packet_id))
+            if (client_id, packet_id) in noted:  # the batch of the newest note is whole or in part in both
+                noted.remove((client_id, packet_id))
                 continue
             if client_id not in numbers:
                 numbers[client_id] = self._next_number
@@ -133,15 +146,16 @@ class ExactJournal:
                 self._next_number += 1
             self._found[numbers[client_id]].taken[packet_id] = (0, 0)
 
-    def _note_place(self, at: int, end: int, client_id: bytes, packet_id: int) -> None:
+    def _note_place(self, at: int, end: int, number: int, packet_id: int) -> None:
         """Note where the log ended as something was noted; a power cut may have taken what lay there."""
-        if not at or at - 1 > end:
+        if at - 1 > end:
+            self._is_changed = True  # the log will be as long again: then it would seem to be a place of what comes now
             return
         if at > self._newest:
             self._newest = at
             self._noted.clear()
-        if at == self._newest and packet_id:
-            self._noted.add((client_id, packet_id))
+        if at and at == self._newest and packet_id:
+            self._noted.add((number, packet_id))
 
     def _replay(self, record: bytes, end: int) -> None:
         if len(record) <= _NAME_HEAD.size:
@@ -150,7 +164,9 @@ class ExactJournal:
         kind, small = word >> 24, word & _SMALL_MASK
         self._next_number = max(self._next_number, number + 1)
         if kind == NAME:
-            self._found.setdefault(number, Found()).name += record[_NAME_HEAD.size :]
+            found = self._found.setdefault(number, Found())
+            found.name += record[_NAME_HEAD.size :]
+            self._names[number] = found.name
             return
         if len(record) != _RECORD.size or not FORGET <= kind <= RESET:
             raise self._unusable(record)
@@ -159,11 +175,12 @@ class ExactJournal:
             return
         _, _, first, second = _RECORD.unpack(record)
         if number == _NOBODY:
-            self._note_place(first, end, b"", 0)
+            self._is_marked = True
+            self._note_place(first, end, number, 0)
             return
         found = self._found.setdefault(number, Found())
         if kind == TAKEN:
-            self._note_place(first, end, found.name, small)
+            self._note_place(first, end, number, small)
             found.taken[small] = (first, second)
         elif kind == RELEASED:
             found.taken.pop(small, None)
@@ -184,7 +201,7 @@ class ExactJournal:
         Args:
             choose: Returns what is still to be known of what a client was sent, None where it has no session any more.
         """
-        self._is_changed = bool(self._found)
+        self._is_changed = self._is_changed or bool(self._found)
         newest = {found.name: number for number, found in sorted(self._found.items())}
         for number, found in list(self._found.items()):
             is_void = number != newest[found.name]  # its session ended while a disk was full
@@ -230,8 +247,11 @@ class ExactJournal:
 
     # What comes in
 
-    def note_taken(self, session: Session, packet_ids: list[int], log_end: int) -> None:
+    def note_taken(self, session: Session, packet_ids: list[int], log_end: int) -> tuple[int, int]:
         """Note the packet identifiers of messages that are about to be appended, in this order, at `log_end`.
+
+        Returns:
+            What `note_stored` is to be told when they are safe or lost.
 
         Raises:
             DiskFullError: There is no room; nothing is noted.
@@ -240,13 +260,20 @@ class ExactJournal:
             session.taken = set()
         if session.is_persistent:
             self._name(session)
-            number = session.exact_number
-            records = [
-                _RECORD.pack(number, TAKEN << 24 | packet_id, log_end + 1, i) for i, packet_id in enumerate(packet_ids)
-            ]
-            self._newest = log_end + 1
+            number, at = session.exact_number, log_end + 1
+            records = [_RECORD.pack(number, TAKEN << 24 | one, at, i) for i, one in enumerate(packet_ids)]
             self._kept.append(b"".join(records))
+            self._newest = at
+            self._unstored.setdefault(number, {})[at] = packet_ids
         session.taken.update(packet_ids)
+        return session.exact_number, log_end + 1
+
+    def note_stored(self, noted: tuple[int, int]) -> None:
+        """Take note that the log is not going to lose what `note_taken` was told of, or has lost it."""
+        batches = self._unstored.get(noted[0], {})
+        batches.pop(noted[1], None)
+        if not batches:
+            self._unstored.pop(noted[0], None)
 
     def note_released(self, session: Session, packet_ids: Iterable[int]) -> None:
         """Note that packet identifiers that were taken stand for nothing any more."""
@@ -293,6 +320,7 @@ class ExactJournal:
         if session.exact_number:
             self._write([(FORGET, 0, 0, 0)], session)
             self._sessions.pop(session.exact_number, None)
+            self._unstored.pop(session.exact_number, None)
             session.exact_number = 0
 
     # The journal
@@ -328,18 +356,25 @@ class ExactJournal:
         session = self._sessions.get(number)
         found = self._found.get(number)
         if session is not None:
-            name, taken, changes = session.client_id, list(session.taken or ()), _sent_changes(session)
+            name, taken, changes = session.client_id, self._taken_of(session), _sent_changes(session)
         elif found is not None:
-            name, taken, changes = found.name, list(found.taken), _found_changes(found)
+            name, taken, changes = found.name, found.taken, _found_changes(found)
         else:
             return
         self._journal.append_compacted(_RECORD.pack(number, RESET << 24, 0, 0), _RECORD.size)
         for record in _name_records(number, name):
             self._journal.append_compacted(record, len(record))
-        records = [_RECORD.pack(number, TAKEN << 24 | packet_id, 0, 0) for packet_id in taken]
+        records = [_RECORD.pack(number, TAKEN << 24 | packet_id, *where) for packet_id, where in taken.items()]
         records += [_RECORD.pack(number, word, a, b) for word, a, b in changes]
         if records:
             self._journal.append_compacted(b"".join(records), _RECORD.size)
+
+    def _taken_of(self, session: Session) -> dict[int, tuple[int, int]]:
+        """Return what is taken of a session, with its place where a power cut may still lose it: 0 elsewhere."""
+        where = dict.fromkeys(session.taken or (), (0, 0))
+        for at, packet_ids in self._unstored.get(session.exact_number, {}).items():
+            where.update({one: (at, i) for i, one in enumerate(packet_ids) if one in where})
+        return where
 
 
 def _mark_record(end: int) -> bytes:

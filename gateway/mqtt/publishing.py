@@ -195,25 +195,28 @@ class Publishing:
                 seen.add(packet_id)
                 fresh.append(packet_id)
                 rows.append(i)
-        if fresh:
-            self._exact.note_taken(session, fresh, self._broker.end_place)
+        noted = self._exact.note_taken(session, fresh, self._broker.end_place) if fresh else (0, 0)
         if session.is_persistent:
             for i in rows:
                 batch.sys_flag[i] = tag_exact(batch.tag[i])
         try:
             self._broker.publish_batch(batch, now_ms)
             if fresh:
-                self._broker.when_stored(batch.ticket, partial(self._note_loss, session, fresh))
+                self._broker.when_stored(batch.ticket, partial(self._note_outcome, session, fresh, noted))
         finally:
             for i in rows if session.is_persistent else ():
                 batch.sys_flag[i] = 0
             if batch.appended < batch.count:
+                self._exact.note_stored(noted)
                 self._exact.note_released(
                     session, [packet_id for packet_id, i in zip(fresh, rows, strict=True) if i >= batch.appended]
                 )
 
-    def _note_loss(self, session: Session, packet_ids: list[int], error: LmqError | None) -> None:
+    def _note_outcome(
+        self, session: Session, packet_ids: list[int], noted: tuple[int, int], error: LmqError | None
+    ) -> None:
         """Let messages that were taken and lost be sent again."""
+        self._exact.note_stored(noted)
         if error is not None:
             self._exact.note_released(session, packet_ids)
 

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections import Counter
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from core.errors import DataFolderUnusableError, DiskFullError
+from core.lmq.queue_name import mqtt_queue_name
+from core.properties import WAITING_FOR, encode_properties
+from core.queues.crossroads import Lead
+from core.schedule.slots import encode_due
+from core.store.embedded import EmbeddedEngine
 from gateway.mqtt import exact
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.inflight import EXACT_COMPLETE, EXACT_RECEIVED, EXACT_SENT
@@ -131,14 +137,72 @@ def test_batch_that_a_kill_broke_off_is_taken_from_there_on(world):
     session = world.door.sessions.find(b"p")
     world.door.exact.note_taken(session, [1, 2], world.broker.end_place)
     session.taken = None
-    other = world.client(b"q")
-    other.send(publish(b"t", b"1", qos=2, packet_id=1))  # as if it were the first of the two
+    publisher.send(publish(b"t", b"1", qos=2, packet_id=1))  # as if it were the first of the two
+    world.client(b"q").send(publish(b"u", b"x", qos=2, packet_id=2))  # which is none of them
     restart(world)
     publisher = world.client(b"p", clean=False)
     publisher.send(*[publish(b"t", b"%d" % i, qos=2, packet_id=i, dup=True) for i in (1, 2)])
     assert publisher.take() == [pubrec(1), pubrec(2)]
     keeper = world.connect(b"k", clean=False)
     assert keeper.bodies() == [b"1", b"2"]
+
+
+class KilledBehindCopies(EmbeddedEngine):
+    """An engine that keeps what a kill would leave of its folder once something was appended."""
+
+    kept = None
+
+    def append_batch(self, batch, now_ms):
+        super().append_batch(batch, now_ms)
+        if self.kept is not None and not self.kept.exists():
+            shutil.copytree(self.store.data_dir, self.kept)
+
+
+class AlsoLater:
+    """A crossroad whose messages go on, and wait somewhere, too."""
+
+    def __init__(self, world, name):
+        self.timer = world.broker.timer
+        self.name = name
+
+    def lead(self, route_properties, properties, flag, born_ms):
+        return Lead((self.name,), ("later",), self.hold)
+
+    def hold(self, waits, now_ms):
+        due_ms, queue_id = self.timer.admit(now_ms + 3_600_000, now_ms)
+        return [self.timer.route(queue_id, encode_properties([(WAITING_FOR, b"later")]) + encode_due(due_ms))]
+
+
+def let_copies_wait(world):
+    """Have each message to `t` come to another topic later, too."""
+    name = mqtt_queue_name(b"t")
+    world.broker.detours.crossroads.add(world.broker.find_queue(name), AlsoLater(world, name))
+
+
+def test_packet_identifier_is_free_again_of_a_message_of_which_a_copy_waits(world):
+    world.client(b"keeper", (b"t", 1), clean=False).vanish()
+    let_copies_wait(world)
+    publisher = world.client(b"p", clean=False).send(publish(b"t", b"one", qos=2, packet_id=7), pubrel(7))
+    assert publisher.take() == [pubrec(7), pubcomp(7)]
+    restart(world)
+    publisher = world.client(b"p", clean=False).send(publish(b"t", b"two", qos=2, packet_id=7))
+    assert publisher.take() == [pubrec(7)]
+    assert world.connect(b"keeper", clean=False).bodies() == [b"one", b"two"]
+
+
+def test_message_is_taken_after_a_kill_between_it_and_the_copy_of_it_that_waits(tmp_path):
+    world = World(tmp_path / "before", make_engine=KilledBehindCopies)
+    world.client(b"keeper", (b"t", 1), clean=False).vanish()
+    let_copies_wait(world)
+    publisher = world.client(b"p", clean=False)
+    world.engine.kept = tmp_path / "after"
+    publisher.send(publish(b"t", b"one", qos=2, packet_id=7))
+    world.close()
+    world = World(tmp_path / "after")
+    publisher = world.client(b"p", clean=False).send(publish(b"t", b"one", qos=2, packet_id=7, dup=True))
+    assert publisher.take() == [pubrec(7)]
+    assert world.connect(b"keeper", clean=False).bodies() == [b"one"]
+    world.close()
 
 
 # Power cuts
@@ -227,6 +291,54 @@ def test_message_that_is_sent_again_after_a_power_cut_is_stored_once(tmp_path, l
     world.close()
 
 
+def test_message_is_stored_when_a_power_cut_leaves_a_compaction_and_not_the_log(tmp_path, monkeypatch):
+    monkeypatch.setattr(exact, "COMPACT_BYTES_MIN", 1)  # each batch is a step of one
+    (tmp_path / "before").mkdir()
+    disk = SimulatedDisk(tmp_path / "before")
+    with disk.watching():
+        world = World(disk.root / "data")
+        world.client(b"keeper", (b"t", 1), clean=False).vanish()
+        publisher = ExactPublisher(world)
+        publisher.publish(3)
+        publisher.release()
+        world.flush()
+        world.flushes_by_itself = False
+        for _ in range(8):
+            publisher.publish(2)
+        assert len(publisher.open) == 16
+        cut_power(world, disk, tmp_path / "after", LEFT["the journal"])
+    world = World(tmp_path / "after" / "data")
+    publisher.connect(world)
+    assert publisher.open == {}
+    assert world.connect(b"keeper", clean=False).bodies() == [b"%d" % i for i in range(1, 20)]
+    world.close()
+
+
+def test_a_mark_past_the_end_of_the_log_is_none_when_the_log_is_as_long_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(exact, "MARK_BYTES", 1)
+    (tmp_path / "before").mkdir()
+    disk = SimulatedDisk(tmp_path / "before")
+    with disk.watching():
+        world = World(disk.root / "data")
+        world.client(b"keeper", (b"t", 1), clean=False).vanish()
+        publisher = world.client(b"p", clean=False)
+        world.flush()
+        world.flushes_by_itself = False
+        publisher.send(publish(b"t", b"lost"))
+        world.door.exact.keep_up()
+        cut_power(world, disk, tmp_path / "after", LEFT["the journal"])
+    world = World(tmp_path / "after" / "data")
+    publisher = world.client(b"p", clean=False)
+    publisher.send(*[publish(b"t", b"%d" % i, qos=2, packet_id=i) for i in range(1, 6)])
+    publisher.send(*[pubrel(i) for i in range(1, 6)])
+    assert publisher.take() == [*[pubrec(i) for i in range(1, 6)], *[pubcomp(i) for i in range(1, 6)]]
+    restart(world)
+    publisher = world.client(b"p", clean=False)
+    publisher.send(*[publish(b"t", b"%d" % (5 + i), qos=2, packet_id=i) for i in range(1, 6)])
+    assert world.connect(b"keeper", clean=False).bodies() == [b"%d" % i for i in range(1, 11)]
+    world.close()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_each_message_is_stored_once_over_power_cuts_and_kills(tmp_path, seed, monkeypatch):
@@ -240,6 +352,8 @@ def test_each_message_is_stored_once_over_power_cuts_and_kills(tmp_path, seed, m
         with disk.watching():
             world = World(root / "data")
             world.client(b"keeper", (b"t", 1), clean=False).vanish()
+            if seed % 2:
+                let_copies_wait(world)
             others = [world.client(b"other", clean=False), world.client(b"clean")]
             if publisher is None:
                 publisher = ExactPublisher(world)
