@@ -16,11 +16,16 @@ AGAIN_MAX = 500  # tries
 AGAIN_S = 0.01  # after which a read is tried again whose messages were on their way
 
 
-async def ask(begin: Callable[[Callable[[Any], None]], None]) -> Any:  # noqa: ANN401 - what the engine tells
-    """Return what an engine tells at once or later."""
+def begin_asking(begin: Callable[[Callable[[Any], None]], None]) -> asyncio.Future[Any]:
+    """Return what an engine is going to tell, asked at once."""
     found: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     begin(lambda told: None if found.done() else found.set_result(told))
-    return await found
+    return found
+
+
+async def ask(begin: Callable[[Callable[[Any], None]], None]) -> Any:  # noqa: ANN401 - what the engine tells
+    """Return what an engine tells at once or later."""
+    return await begin_asking(begin)
 
 
 async def read_on(

@@ -103,12 +103,13 @@ class StoredRecord:
             "properties": {
                 text_of(name): text_of(value)
                 for name, value in self.properties.items()
-                if name not in RESERVED or (name.startswith(b"LMQ_") and name not in _TOLD)
+                if name not in RESERVED or (name.startswith(b"LMQ_") and name not in _TOLD) or name == _RETRY_TOPIC
             },
             **tell_body(self._body),
         }
 
 
+_RETRY_TOPIC = b"RETRY_TOPIC"  # of RocketMQ's dead letters and messages that come again: the topic that they are of
 _TOLD = frozenset({TOPIC, CLIENT, USER, PROTOCOL, TTL_MS, EXCHANGE, ROUTING_KEY, b"LMQ_SET"})
 
 

@@ -19,6 +19,7 @@ from gateway.commands.refusing import EXIT_NOTHING, refuse
 queue_cli = typer.Typer(**PLAIN, help="Purge, delete, move, replay and look into one queue.")
 
 QueueArgument = Annotated[str, typer.Argument(help="An AMQP queue.", autocompletion=complete_queues)]
+DEAD_PREFIX = "%DLQ%"  # of the topics that RocketMQ's dead letters come to
 VhostOption = Annotated[str, typer.Option("--vhost", help="Its virtual host.", autocompletion=complete_vhosts)]
 MESSAGES = (
     Column("offset", "offset"),
@@ -90,6 +91,10 @@ def move(
         typer.Argument(help="Another one; without it each goes back where it died.", autocompletion=complete_queues),
     ] = None,
     *,
+    door: Annotated[
+        str | None,
+        typer.Option("--door", help="amqp or rocketmq; without it RocketMQ's where a name begins with %DLQ%."),
+    ] = None,
     vhost: VhostOption = "/",
     count: Annotated[int, typer.Option(min=1, help="So many at most.")] = 1_000,
     admin: AdminOption = ADMIN,
@@ -99,10 +104,12 @@ def move(
 ) -> None:
     """Move messages to another AMQP queue, or dead letters back to the queues that they come from.
 
-    Those that cannot go there stay, and the others go on; the exit code is 3 then.
+    Dead letters of a RocketMQ group, %DLQ%GROUP, go back to that group, or to a topic. Those that cannot go there stay,
+    and the others go on; the exit code is 3 then.
     """
     client = AdminClient(admin, user, password)
-    wanted = {"vhost": vhost, "source": name, "destination": to, "count": count}
+    door = door or ("rocketmq" if name.startswith(DEAD_PREFIX) else "amqp")
+    wanted = {"door": door, "vhost": vhost, "source": name, "destination": to, "count": count}
     done = client.send("POST", "/api/lmq/move", wanted)
     print_listed(done, [] if done["left"] else [f"moved {done['moved']}"], as_json=as_json)
     if done["left"]:

@@ -17,10 +17,12 @@ from gateway.inventory import (
     describe_connection,
     text_of,
 )
+from gateway.rocketmq.letters import SENT_GROUP
 from gateway.rocketmq.services import OpenConnection, RocketmqServices
 from gateway.rocketmq.topic_table import DEAD_PREFIX, RETRY_PREFIX, queue_key
 
 PLACES_MAX = 4_000  # that are looked at every few seconds
+_SENT_BACK = FateEntry("group", text_of(SENT_GROUP), Stage.DONE, done_as="sent back by an operator")
 
 
 class RocketmqInventory(Inventory):
@@ -104,6 +106,9 @@ class RocketmqInventory(Inventory):
         for group, key, committed in services.broker.consumer_offsets.items():
             if key != light_queue:
                 yield None
+                continue
+            if group == SENT_GROUP:  # an operator is no reader
+                yield _SENT_BACK if offset < committed else None
                 continue
             taken = services.claims.find(group, key)
             stage = Stage.WAITS if taken is None else taken.stage(offset)

@@ -73,8 +73,7 @@ class SendBack:
         if not name or not is_topic_name(RETRY_PREFIX + name):
             remark = f"subscription group not exist, {name.decode(errors='replace')}"
             raise CommandRefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
-        if self._broker.room.is_low:
-            raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, low_room(self._broker.room))
+        self._check_room()
         failed = Failed(request, peer, name, integer_field(request, "offset"), now_ms)
         level = integer_field(request, "delayLevel")
 
@@ -115,13 +114,49 @@ class SendBack:
             CommandRefusedError: The room on the disk is low, or the group's name is impossible.
             DiskFullError: There is none.
         """
-        if self._broker.room.is_low:
-            raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, low_room(self._broker.room))
+        self._check_room()
         record = decode_stored(data)
         record.reconsume_times += times_before
         self._store(record, self._dead_route(group), 0, now_ms)
         self._metrics.bury(SPENT)
         return self._batch.ticket
+
+    def revive(self, data: bytes, group: bytes, now_ms: int) -> int:
+        """Store a copy of a dead letter for its group, which gets it as if it had never failed.
+
+        Returns:
+            The ticket of its batch: whether it is stored is told by that.
+
+        Raises:
+            CommandRefusedError: The room on the disk is low, or the group's retry topic takes nothing.
+            DiskFullError: There is none.
+        """
+        self._check_room()
+        route = self._retry_route(group, self._groups.get(group).retryQueueNums, 0)
+        return self._store_anew(decode_stored(data), route, now_ms, is_retry=True)
+
+    def resend(self, data: bytes, topic: bytes, now_ms: int) -> int:
+        """Store a copy of a dead letter on a topic, for all groups that consume it, as `revive` does for one.
+
+        Raises:
+            CommandRefusedError: The room on the disk is low, or nobody may send to the topic.
+            DiskFullError: There is no room.
+        """
+        self._check_room()
+        record = decode_stored(data)
+        queues = self._topics.open_for_send(topic, b"", 0).write_queues
+        self._next_queue += 1
+        route = self._broker.route_rocketmq(topic, self._next_queue % max(queues, 1), ())
+        return self._store_anew(record, route, now_ms, is_retry=False)
+
+    def _store_anew(self, record: Record, route: Route, now_ms: int, *, is_retry: bool) -> int:
+        record.reconsume_times = -1  # the copy has one more: none
+        self._store(record, route, 0, now_ms, is_retry=is_retry)
+        return self._batch.ticket
+
+    def _check_room(self) -> None:
+        if self._broker.room.is_low:
+            raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, low_room(self._broker.room))
 
     def _answer(self, failed: Failed) -> None:
         if not failed.request.is_one_way:
@@ -144,7 +179,10 @@ class SendBack:
         if topic is None or not topic.perm & PERM_WRITE:
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"the topic[{name.decode()}] cannot be sent to")
         self._next_queue += 1
-        return self._delays.route(level, name, self._next_queue % max(min(queues, topic.write_queues), 1), ())
+        queue_id = self._next_queue % max(min(queues, topic.write_queues), 1)
+        if not level:
+            return self._broker.route_rocketmq(name, queue_id, ())
+        return self._delays.route(level, name, queue_id, ())
 
     def _dead_route(self, group: bytes) -> Route:
         name = DEAD_PREFIX + group
@@ -152,10 +190,16 @@ class SendBack:
             raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"topic[{name.decode()}] not exist")
         return self._broker.route_rocketmq(name, 0, ())
 
-    def _store(self, record: Record, route: Route, level: int, now_ms: int) -> None:
-        """Store a copy of the record that says where it comes from, and that it failed once more."""
+    def _store(self, record: Record, route: Route, level: int, now_ms: int, *, is_retry: bool = True) -> None:
+        """Store a copy of the record that says where it comes from, and that it failed once more.
+
+        `is_retry`: its group's clients take it for a message of its topic, whatever topic the copy is on.
+        """
         said = {name: value for name, value in record.properties.items() if name not in OURS}
-        said.setdefault(RETRY_TOPIC, record.topic)
+        if is_retry:
+            said.setdefault(RETRY_TOPIC, record.topic)
+        else:
+            said.pop(RETRY_TOPIC, None)
         said.setdefault(ORIGIN_ID, b"%b%016X" % (record.store_host.hex().upper().encode(), record.physical_offset))
         said |= {b"WAIT": b"false", b"DELAY": b"%d" % level}
         extra = encode_properties(said)

@@ -28,6 +28,7 @@ from gateway.rocketmq.connection import FramePool, Limits
 from gateway.rocketmq.consumer_manage import ConsumerManage
 from gateway.rocketmq.delay import DelayService
 from gateway.rocketmq.group_table import GroupTable
+from gateway.rocketmq.letters import Letters
 from gateway.rocketmq.message_query import MessageQueries
 from gateway.rocketmq.pop.claims import Claims
 from gateway.rocketmq.pop.dead import DeadLetters
@@ -103,6 +104,7 @@ class RocketmqServices:
         )
         self.replies = Replies(self.clients, self.calls)
         self.backs = SendBack(broker, topics, groups, self.sends, self.delays)
+        self.letters = Letters(broker, topics)
         self.transactions = Transactions(
             broker, self.clients.producers, broker_name=settings.broker_name, times=check_times(settings)
         )

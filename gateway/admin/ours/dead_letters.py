@@ -9,7 +9,8 @@ from fastapi import APIRouter, Response
 from gateway.admin.login import Looker
 from gateway.admin.management.listing import Asked, Item, Kind, answer_list
 from gateway.admin.management.places import Scope, find_scope, find_vhosts
-from gateway.admin.queue_ends import find_ends, find_ends_of
+from gateway.admin.ours.reading import read_one
+from gateway.admin.queue_ends import find_ends_of
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
 from gateway.amqp.inventory import count_messages
@@ -24,13 +25,16 @@ Senders = dict[tuple[str, str], list[str]]  # by virtual host and queue: the que
 
 @DEAD_LETTERS.get("/dead-letters")
 async def list_dead_letters(view: View, looker: Looker, asked: Asked) -> Response:
-    """The queues that dead letters come to, with what they hold; `from` are queues that may send theirs there."""
+    """The queues that dead letters come to, with what they hold; `from` are queues or groups whose letters they are.
+
+    Of RocketMQ's, those are told that were not sent back; they begin at `next_offset` of the light queue.
+    """
     scope = find_scope(view, looker, None)
     found = [_tell_amqp(view, *one) for one in (await _find_graves(view, scope)).items()]
     async for queue_ref in walk(view.rocketmq.inventory().queue_refs() if scope is None else ()):
         key = view.broker.queue_key(queue_ref)
         if key.startswith(DEAD_PREFIX):
-            found.append(_tell_rocketmq(view, key, queue_ref))
+            found.append(await _tell_rocketmq(view, key.rpartition(b"/")[0]))
     return await answer_list(asked, KIND, [item for item in found if item is not None])
 
 
@@ -63,17 +67,23 @@ def _tell_amqp(view: AdminView, place: tuple[str, str], senders: list[str]) -> I
     }
 
 
-def _tell_rocketmq(view: AdminView, key: bytes, queue_ref: int) -> Item:
-    topic = key.rpartition(b"/")[0]
+async def _tell_rocketmq(view: AdminView, topic: bytes) -> Item | None:
+    waiting = view.rocketmq.letters.find(topic)
+    if waiting is None or waiting.queue_ref < 0:
+        return None
+    first = None
+    if waiting.first < waiting.end:
+        first = await read_one(view.broker, waiting.queue_ref, waiting.first)
     return {
         "name": text_of(topic),
         "vhost": "",
         "door": "rocketmq",
-        "light_queue": text_of(key),
-        "messages": view.broker.max_offset(queue_ref) - view.broker.min_offset(queue_ref),
-        "oldest_at_ms": find_ends(view.broker, queue_ref).oldest_at_ms,
+        "light_queue": text_of(waiting.key),
+        "messages": waiting.end - waiting.first,
+        "oldest_at_ms": None if first is None else first.store_ms[0],
         "from": [text_of(topic.removeprefix(DEAD_PREFIX))],
         "from_count": 1,
+        "next_offset": waiting.first,
     }
 
 

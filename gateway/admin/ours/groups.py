@@ -44,7 +44,8 @@ async def list_groups(
 ) -> Response:
     """The groups, each with the queues on which it has a place, and its lag there.
 
-    `internal` has the gateway's own among them: those that keep how far timed messages and transactions are.
+    `internal` has the gateway's own among them: those that keep how far timed messages, transactions
+    and dead letters that were sent back are.
     A caller that does not see all is told of none.
     """
     if not looker.sees_all:

@@ -1,8 +1,8 @@
-"""Messages that are moved from one AMQP queue to another, or back to the queues that they died in."""
+"""Messages that are moved from one AMQP queue to another, and dead letters that go back to where they died."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter
 from pamqp.commands import Basic
@@ -14,8 +14,10 @@ from gateway.admin.management.any_names import Publish
 from gateway.admin.management.failures import bad_request
 from gateway.admin.management.listing import Item
 from gateway.admin.management.places import get_queue, get_vhost
+from gateway.admin.ours.letters_back import send_letters_back
 from gateway.admin.ours.origins import UNKNOWN, find_origin, strip_deaths
 from gateway.admin.view import View
+from gateway.amqp.definition_rows import DEFAULT_VHOST
 from gateway.amqp.queues import VirtualHost
 
 MOVING = APIRouter()
@@ -26,9 +28,14 @@ Name = Annotated[str, Field(min_length=1, max_length=255)]
 
 
 class MoveBody(BaseModel):
-    """What is moved; without a destination each dead letter goes to the queue where it died first."""
+    """What is moved; without a destination each dead letter goes to the queue where it died first.
 
-    vhost: str = "/"
+    At the door `rocketmq` the source is a topic of dead letters, `%DLQ%group`; without a destination its letters go to
+    the group's retry topic, for that group alone, else to a topic, for all groups that consume it.
+    """
+
+    door: Literal["amqp", "rocketmq"] = "amqp"
+    vhost: str = DEFAULT_VHOST
     source: Name
     destination: Name | None = None
     count: Annotated[int, Field(ge=1, le=COUNT_MAX)] = 1_000
@@ -41,6 +48,10 @@ async def move_messages(view: View, member: Member, wanted: MoveBody) -> Item:
     One that cannot go where it is to go stays, and the others go on: `left` are so many, and `reasons` says why. 400:
     all stay. None goes anywhere else by its headers `CC` and `BCC`, which it has no more.
     """
+    if wanted.door == "rocketmq":
+        if wanted.vhost != DEFAULT_VHOST:
+            raise bad_request("RocketMQ's topics are of the virtual host '/'")
+        return await send_letters_back(view, member, wanted.source, wanted.destination, wanted.count)
     vhost = get_vhost(view, wanted.vhost)
     most = get_queue(vhost, wanted.source).pop.ready_count
     if wanted.destination is not None:

@@ -163,10 +163,14 @@ class Claims:
                 del self._known[group, key]
         self._idle = set(self._known)
 
+    def queues_of(self, group: bytes) -> list[bytes]:
+        """Return the queues that a group ever took from."""
+        return [queue for queue, _floor in self._broker.pop.floors(OWNER_PREFIX + group)]
+
     def drop(self, group: bytes) -> None:
         """Forget all that a group has taken and where it is."""
         owner = OWNER_PREFIX + group
-        for queue, _floor in list(self._broker.pop.floors(owner)):
+        for queue in self.queues_of(group):
             self._broker.pop.drop(queue, owner)
             for known in (self._known, self._busy, self._moved):
                 known.pop((group, queue), None)

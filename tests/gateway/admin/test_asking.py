@@ -17,6 +17,15 @@ async def test_what_is_told_later_is_waited_for():
     assert await asking.ask(lambda then: loop.call_soon(then, 8)) == 8
 
 
+async def test_what_is_asked_for_at_once_may_be_waited_for_later():
+    asked = []
+    found = asking.begin_asking(asked.append)
+    (then,) = asked
+    then(7)
+    then(8)  # which no one waits for
+    assert await found == 7
+
+
 class _Late:
     def __init__(self, away):
         self.away = away

@@ -94,3 +94,18 @@ def test_what_came_to_a_queue_comes_once_more(running, lmq):
     )
     left = lmq("queue", "replay", "readings", "again", "--offset", "4")
     check_told(left, "^lmq: replayed 0, the next is at offset 5; 1 left: only the user in their", code=3)
+
+
+def test_dead_letters_of_a_group_are_sent_back_with_the_same_command(running, lmq):
+    namesrv = ("--server", f"127.0.0.1:{running.port('namesrv')}", "--door", "rocketmq")
+    for body in ("one", "two", "three"):
+        assert call_lmq("publish", "%DLQ%packing", body, *namesrv).exit_code == 0
+    assert "%DLQ%packing" in lmq("deadletters", "list").stdout
+    assert lmq("queue", "move", "%DLQ%packing", "--count", "1").stdout == "moved 1\n"
+    done = lmq("queue", "move", "%DLQ%packing", "--door", "rocketmq", "--json")
+    assert json.loads(done.stdout) == {"moved": 2, "left": 0, "reasons": []}
+    client = AdminClient(f"127.0.0.1:{running.port('admin')}")
+    found = client.get("/api/lmq/messages", {"queue": "%RETRY%packing/0", "offset": 0}, as_member=True)
+    assert [one["body"] for one in found["items"]] == ["one", "two", "three"]
+    check_told(lmq("queue", "move", "%DLQ%none"), "^lmq: no topic '%DLQ%none'$", code=4)
+    check_told(lmq("queue", "move", "%DLQ%packing", "--door", "amqp"), "^lmq: no queue '%DLQ%packing'", code=4)

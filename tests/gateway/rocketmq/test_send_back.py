@@ -178,3 +178,56 @@ def test_a_retry_goes_to_no_light_queue_again(site, peer):
     peer.send(b"again", topic="%RETRY%g", properties="INNER_MULTI_DISPATCH\x01%LMQ%a\x02")
     assert bodies_of(peer.pull("%RETRY%g")) == [b"again"]
     assert peer.pull("%LMQ%a").code == 19
+
+
+def dead_record(site, peer, **changes) -> bytes:
+    """Return the record of a message that was given up."""
+    send_back(peer, offset_of(peer.send(b"bad", **changes)), -1)
+    return bytes(peer.pull("%DLQ%g").body)
+
+
+def test_a_dead_letter_comes_to_its_group_again_as_if_it_had_never_failed(site, peer):
+    sent = peer.send(b"bad", properties="UNIQ_KEY\x01k\x02TAGS\x01t\x02KEYS\x01a b\x02", j=7)
+    send_back(peer, offset_of(sent), -1)
+    site.door.backs.revive(bytes(peer.pull("%DLQ%g").body), b"g", site.now_ms)
+    site.turn()
+    (again,) = records_of(peer.pull("%RETRY%g"))
+    assert (again.body, again.reconsume_times) == (b"bad", 0)
+    assert again.properties.pop(b"__CRC32#")
+    assert again.properties == {
+        b"UNIQ_KEY": b"k",
+        b"TAGS": b"t",
+        b"KEYS": b"a b",
+        b"RETRY_TOPIC": b"T",
+        b"ORIGIN_MESSAGE_ID": sent.ext["msgId"].encode(),
+        b"WAIT": b"false",
+        b"DELAY": b"0",
+    }
+    assert send_back(peer, again.physical_offset, 1, maxReconsumeTimes=1).code == 0  # it may fail as often as any other
+    wait(site, 1)
+    assert [record.reconsume_times for record in records_of(peer.pull("%RETRY%g", 1))] == [1]
+
+
+def test_a_dead_letter_goes_to_all_groups_of_a_topic_where_that_is_wanted(site, peer):
+    peer.send(b"first", topic="Other")
+    site.door.backs.resend(dead_record(site, peer), b"Other", site.now_ms)
+    site.turn()
+    found = [
+        record
+        for queue_id in range(site.door.topics.get(b"Other").write_queues)
+        for record in records_of(peer.pull("Other", queueId=queue_id))
+    ]
+    (again,) = [record for record in found if record.body == b"bad"]
+    assert again.reconsume_times == 0
+    assert b"RETRY_TOPIC" not in again.properties
+    assert b"ORIGIN_MESSAGE_ID" in again.properties
+    assert peer.pull("%RETRY%g").code == 19
+
+
+def test_no_dead_letter_is_sent_back_while_the_disk_is_low(site, peer):
+    record = dead_record(site, peer)
+    site.set_free(0)
+    with pytest.raises(CommandRefusedError, match="low on"):
+        site.door.backs.revive(record, b"g", site.now_ms)
+    with pytest.raises(CommandRefusedError, match="low on"):
+        site.door.backs.resend(record, b"T", site.now_ms)

@@ -142,3 +142,14 @@ def test_no_more_than_so_much_is_in_flight_of_all_groups(site, peer, monkeypatch
     site.turn()
     site.door.look_after_pops(site.now_ms)
     assert site.door.claims.in_flight_count == 0
+
+
+def test_the_queues_that_a_group_took_from_are_known(site, peer):
+    fill(peer, 1)
+    peer.send(b"x", topic="U")
+    assert site.door.claims.queues_of(b"group") == []
+    messages = pop(peer, consumerGroup="group")
+    pop(peer, "U", consumerGroup="group")
+    ack(peer, messages[0], consumerGroup="group")
+    assert sorted(site.door.claims.queues_of(b"group")) == [b"T/0", b"U/0"]
+    assert site.door.claims.queues_of(b"other") == []
