@@ -167,9 +167,8 @@ class Gateway:
         """Let go of what a deleted user has."""
         self.api_tokens.revoke_of(name)
         self.authenticator.quotas.forget(name)
-        mqtt = self.doors[MqttDoor.name]
-        assert isinstance(mqtt, MqttDoor)
-        mqtt.end_sessions_of(name)
+        for door in self.doors.values():
+            door.end_sessions_of(name)
 
     def _make_limits(self, door: Door) -> ConnectionLimits:
         return ConnectionLimits(door.limits.connections_max, door.limits.host_connections_max, self.capacity)

@@ -185,6 +185,10 @@ class Door(ABC):
     def read_departed(self) -> None:
         """Read on from connections that are held back while the disk is low on room, and whose peers are gone."""
 
+    def end_sessions_of(self, user: str) -> None:
+        """End what a user that is no more, or disabled, has beyond its connections; nothing where a door keeps none."""
+        del user
+
     @abstractmethod
     def inventory(self) -> Inventory:
         """Return what the door has, for operators."""
