@@ -1,7 +1,18 @@
 /* Holds every form of the CRC that this machine can run against one bit at a time. */
-#include "core/crc32.h"
-
 #include <stdio.h>
+#ifdef STAND_IN_FOR_ARM /* what AT_HWCAP says there: the header's part for ARM, whatever this machine is */
+#include <string.h>
+#include <sys/auxv.h>
+#undef __x86_64__
+#undef __clang__
+#define __aarch64__ 1
+#define target(name) unused
+#define getauxval(which) ((void)(which), (unsigned long)STAND_IN_FOR_ARM)
+#elif defined(STAND_IN_FOR_ANY) /* its part for processors that have nothing */
+#undef __x86_64__
+#undef __aarch64__
+#endif
+#include "core/crc32.h"
 #include <string.h>
 
 #define LENGTH_MAX 700
@@ -33,6 +44,10 @@ int main(void) {
             }
         }
     if (lmq_crc32((const unsigned char *)"123456789", 9) != (0xCBF43926u & 0x7FFFFFFFu)) return 2;
+#ifdef STAND_IN_FOR_ARM
+    puts(stood_in ? "right, by instructions" : "right");
+#else
     puts("right");
+#endif
     return 0;
 }

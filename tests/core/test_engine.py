@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import pytest
 
+from core.broker import Broker
 from core.engine import Engine
 from core.message import PublishBatch, StoredBatch
+from core.metrics import Metrics
 from core.room import Room
 from core.store.embedded import EmbeddedEngine
 from tests.support.late_engine import LateEngine
+from tests.support.store import open_store
 
 
 def _is_asked(value):
@@ -32,6 +35,13 @@ def test_engines_answer_all_that_an_engine_is_asked(engine, name):
 def test_all_that_an_engine_is_asked_is_found():
     assert {"intern_queue", "find_offset", "store_host", "end_place", "read", "step", "figures"} <= set(ASKED)
     assert len(ASKED) > 35
+
+
+def test_nothing_of_a_store_is_reached_by_the_broker_or_by_what_it_knows_of_its_engine(tmp_path):
+    store = open_store(tmp_path)
+    broker = Broker(EmbeddedEngine(store, is_sync=False), parent_topic=b"P", metrics=Metrics())
+    assert not [one for one in (broker, Engine(Room(0), 1_000)) if hasattr(one, "store")]
+    store.close()
 
 
 @pytest.mark.parametrize(

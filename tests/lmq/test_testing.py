@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 
@@ -10,7 +11,7 @@ import aio_pika
 import aiomqtt
 import pytest
 
-from lmq.testing import Broker, BrokerFailedError
+from lmq.testing import DOORS, Broker, BrokerFailedError
 from tests.support.sources import ROOT
 
 pytestmark = pytest.mark.slow
@@ -47,6 +48,19 @@ async def test_every_door_has_an_address():
         assert broker.mqtt_url == f"mqtt://127.0.0.1:{broker.mqtt_port}"
         assert broker.name_server == "{}:{}".format(*broker.address("namesrv"))
         assert broker.admin_url == "http://{}:{}".format(*broker.address("admin"))
+
+
+def test_brokers_side_by_side_have_ports_and_folders_of_their_own():
+    with Broker() as first, Broker() as second:
+        addresses = [{broker.address(door) for door in DOORS} for broker in (first, second)]
+        assert [len(each) for each in addresses] == [len(DOORS), len(DOORS)]
+        assert not addresses[0] & addresses[1]
+        assert first.data_dir != second.data_dir
+        before = first.address("amqp")
+        second.kill()
+        second.start()
+        assert first.address("amqp") == before
+        socket.create_connection(before).close()
 
 
 def test_folder_of_its_own_goes_and_one_that_is_given_stays(tmp_path):
@@ -96,6 +110,9 @@ def test_plugin_works_in_a_project_with_packages_called_core_and_gateway(tmp_pat
         "        client.sendall(b'AMQP\\x00\\x00\\x09\\x01')\n"
         "        assert client.recv(1) == b'\\x01'\n"
         "    assert lmq_broker.mqtt_port\n"
+        "    lmq_broker.seen_before = True\n\n"
+        "def test_all_tests_share_it(lmq_broker, lmq_url):\n"
+        "    assert lmq_broker.seen_before and lmq_url == lmq_broker.amqp_url\n"
     )
     # pytest finds the plugin by the entry point. Our own sources are found, but after the project's.
     arguments = ["-q", "-p", "no:cacheprovider"]
@@ -105,4 +122,4 @@ def test_plugin_works_in_a_project_with_packages_called_core_and_gateway(tmp_pat
         [sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stdout + run.stderr
-    assert "1 passed" in run.stdout
+    assert "2 passed" in run.stdout

@@ -38,9 +38,11 @@ class Parts(Protocol):
     authenticator: Authenticator
 
 
-def make_door(parts: Parts, settings: RocketmqSettings | None = None) -> RocketmqDoor:
+def make_door(
+    parts: Parts, settings: RocketmqSettings | None = None, retention: Retention | None = None
+) -> RocketmqDoor:
     """Return a door."""
-    retention = Retention(parts.store.retention, RetentionSettings())
+    retention = retention or Retention(parts.store.retention, RetentionSettings())
     return RocketmqDoor(parts.broker, settings or RocketmqSettings(), parts.authenticator, retention)
 
 
@@ -210,7 +212,8 @@ class DoorSite:
         self.checks = HandWork()
         auth = AuthSettings(rocketmq_anonymous=anonymous, users=users or {})
         self.authenticator = Authenticator(auth, {}, Clock(), self.checks)
-        self.door = make_door(self, settings)
+        self.retention = Retention(self.store.retention, RetentionSettings())
+        self.door = make_door(self, settings, self.retention)
         self._count = 0
 
     def connect(self, peer_host: bytes = LOCALHOST) -> Peer:

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from gateway.rocketmq.functions import FUNCTIONS
 from gateway.rocketmq.handler import PULLS, SENDS
+from gateway.rocketmq.queue_locks import LOCK_MS
 from lmq.remoting.commands import Command, encode_command
 from lmq.remoting.request_codes import RequestCode
 from tests.support.rocketmq import request_frame
@@ -23,10 +24,15 @@ def test_a_request_that_says_nothing_is_answered_and_the_connection_goes_on(site
     assert not peer.transport.is_closed
 
 
-def test_locks_and_configs_are_answered(peer):
+def test_locks_and_configs_are_answered(site, peer):
     body = {"consumerGroup": "g", "clientId": "c", "mqSet": [{"topic": "T", "brokerName": "b", "queueId": 0}]}
     assert json.loads(bytes(peer.ask(41, json.dumps(body).encode()).body))["lockOKMQSet"] == body["mqSet"]
     assert peer.ask(42, json.dumps(body).encode()).code == 0
+    other = body | {"clientId": "d"}
+    assert json.loads(bytes(peer.ask(41, json.dumps(other).encode()).body))["lockOKMQSet"] == body["mqSet"]
+    assert json.loads(bytes(peer.ask(41, json.dumps(body).encode()).body))["lockOKMQSet"] == []
+    site.now_ms += LOCK_MS
+    assert json.loads(bytes(peer.ask(41, json.dumps(body).encode()).body))["lockOKMQSet"] == body["mqSet"]
     assert peer.ask(46, b'{"subscriptionData":{"expressionType":"TAG"}}').code == 0
     assert peer.ask(35, clientID="c", consumerGroup="g").code == 0
 

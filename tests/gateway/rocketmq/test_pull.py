@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gateway.rocketmq.pull import BYTES_MAX
-from lmq.remoting.commands import HEADER_BINARY
+from lmq.remoting.commands import HEADER_BINARY, HEADER_JSON
 from tests.support.rocketmq import request_frame, send_frame
 from tests.support.rocketmq_door import SUBSCRIBED, SUSPENDED, bodies_of, records_of
 
@@ -31,6 +31,22 @@ def test_a_pull_gives_records_as_stored_from_its_offset_on(site, peer):
     log = (site.store.data_dir / "commitlog" / f"{0:020}").read_bytes()
     first = records_of(answer)[0].physical_offset
     assert log[first : first + len(answer.body)] == bytes(answer.body)
+
+
+@pytest.mark.parametrize("header_type", [HEADER_JSON, HEADER_BINARY], ids=["json", "binary"])
+@pytest.mark.parametrize(("offset", "code"), [(0, 0), (40, 0), (41, 19), (99, 21)])
+def test_clients_are_told_to_stay_with_this_broker_however_far_back_they_read(site, peer, header_type, offset, code):
+    fill(peer, 41)
+    elsewhere = {"groupName": "g", "brokerId": 0, "whichBrokerWhenConsumeSlowly": 1}
+    assert peer.ask(200, json.dumps(elsewhere).encode()).code == 0
+    site.open_queues()
+    ext = {"consumerGroup": "g", "topic": "T", "queueId": 0, "queueOffset": offset, "maxMsgNums": 1, "sysFlag": 4}
+    answer = None
+    while answer is None or answer.code == 20:  # on its way
+        peer.give(request_frame(11, header_type=header_type, **ext, commitOffset=0, subscription="*"))
+        site.settle()
+        (answer,) = peer.take()
+    assert (answer.code, answer.ext["suggestWhichBrokerId"]) == (code, "0")
 
 
 @pytest.mark.parametrize(("offset", "code", "next_offset"), [(3, 19, 3), (4, 21, 3), (99, 21, 3)])

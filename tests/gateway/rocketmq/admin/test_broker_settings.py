@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from gateway.rocketmq.errors import CommandRefusedError
@@ -49,6 +51,22 @@ def test_how_long_messages_are_kept_can_change_too(tmp_path):
     assert _retire(site, old_ms) > 1
     assert ask_tool(peer, 25, b"deleteWhen=\n").code == 0
     assert b"deleteWhen=" in bytes(ask_tool(peer, 26).body).splitlines()
+    site.close()
+
+
+def test_what_is_old_goes_in_the_hours_that_a_tool_says_and_not_before(tmp_path):
+    site = DoorSite(tmp_path / "small", segment_bytes=1 << 16)
+    peer = site.connect()
+    for _ in range(200):
+        peer.send(b"x" * 1000)
+        site.store.flush()
+        site.store.prepare()
+    old_ms = site.now_ms + 3 * 3_600_000
+    hour = time.localtime(old_ms / 1_000).tm_hour
+    for wanted, goes in (((hour + 12) % 24, False), (hour, True)):
+        assert ask_tool(peer, 25, b"fileReservedTime=2\ndeleteWhen=%02d\n" % wanted).code == 0
+        site.retention.look(old_ms, is_low=False)
+        assert (_retire(site, old_ms) > 1) == goes
     site.close()
 
 

@@ -374,6 +374,27 @@ def test_a_group_is_told_whether_there_are_messages(site, peer):
     assert bodies(pop(peer)) == [b"new"]
 
 
+def test_a_group_is_told_how_many_requests_wait_for_all_queues_or_one(site, peer):
+    def waiting(queue_id=-1, group="g"):
+        fields = {"consumerGroup": group, "topic": "T", "queueId": queue_id}
+        return site.connect().ask(200_055, **fields).ext["pollingNum"]
+
+    fill(peer, 1)
+    pop(peer)
+    assert waiting() == "0"
+    first, second, orderly = site.connect(), site.connect(), site.connect()
+    waiting_pop(first)
+    waiting_pop(second, queueId=0)
+    waiting_pop(orderly, order="true")
+    assert [waiting(), waiting(0), waiting(1), waiting(group="other")] == ["2", "1", "0", "0"]
+    first.close()
+    assert [waiting(), waiting(0)] == ["1", "1"]
+    site.connect().send(b"new", e="0")
+    site.turn()
+    assert len(second.take()) == 1
+    assert waiting(0) == "0"
+
+
 # Refused
 
 
