@@ -13,8 +13,8 @@ TOLD = {"capabilities": {"connection.blocked": True}}
 
 
 @pytest.fixture
-def world(tmp_path):
-    world = AmqpWorld(tmp_path)
+def world(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, make_engine=engine_maker)
     world.client().declare("q", durable=True)
     yield world
     world.close()

@@ -154,8 +154,8 @@ def test_wrong_arguments_are_refused_in_rabbitmqs_words(world, arguments, text):
     assert (close.reply_code, close.reply_text) == (406, f"PRECONDITION_FAILED - {text}")
 
 
-def test_a_killed_gateway_loses_no_letter_and_gives_the_message_again_where_there_is_none(tmp_path):
-    world = AmqpWorld(tmp_path, is_sync=True)
+def test_a_killed_gateway_loses_no_letter_and_gives_the_message_again_where_there_is_none(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, is_sync=True, make_engine=engine_maker)
     peer = world.client()
     declare(peer, "dead")
     declare(peer, "work", TO_DEAD)

@@ -24,8 +24,8 @@ AUTH = {
 
 
 @pytest.fixture
-def world(tmp_path):
-    world = AmqpWorld(tmp_path, auth=AUTH)
+def world(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, auth=AUTH, make_engine=engine_maker)
     yield world
     world.close()
 
@@ -62,9 +62,9 @@ def ask_for(peer):
     return secure.challenge if isinstance(secure.challenge, bytes) else secure.challenge.encode()
 
 
-def test_mechanisms_are_those_that_somebody_could_come_in_by(world, tmp_path):
+def test_mechanisms_are_those_that_somebody_could_come_in_by(world, tmp_path, engine_maker):
     assert dial(world).mechanisms == "PLAIN AMQPLAIN SCRAM-SHA-256 OAUTHBEARER"
-    plain = AmqpWorld(tmp_path / "plain")
+    plain = AmqpWorld(tmp_path / "plain", make_engine=engine_maker)
     assert dial(plain).mechanisms == "PLAIN AMQPLAIN"
     plain.close()
 

@@ -33,12 +33,13 @@ FRAMES = {
 
 
 @pytest.fixture
-def world(tmp_path):
-    world = AmqpWorld(tmp_path)
+def world(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, make_engine=engine_maker)
     yield world
     world.close()
 
 
+@pytest.mark.at_once(reason="looks at the turn in which a message came")
 @pytest.mark.parametrize("kind", FRAMES)
 def test_others_are_served_before_a_flood_is_through(world, kind):
     receiver, sender = world.client(), world.client()
@@ -103,6 +104,7 @@ def test_wide_messages_are_published_a_few_at_a_time(world, confirms):
         assert peer.take()[-1].delivery_tag == 5 * step
 
 
+@pytest.mark.at_once(reason="looks at what was answered in one turn")
 def test_one_that_does_not_read_what_it_gets_is_given_no_more(world):
     peer = world.client()
     peer.declare("q")

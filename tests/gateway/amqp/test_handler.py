@@ -68,8 +68,8 @@ def test_another_virtual_host_is_not_found(world):
 
 
 @pytest.mark.parametrize("settings", [{}, {"handshake_timeout_ms": 300}])
-def test_a_connection_that_does_not_speak_is_closed_in_time(tmp_path, settings):
-    world = AmqpWorld(tmp_path, **settings)
+def test_a_connection_that_does_not_speak_is_closed_in_time(tmp_path, engine_maker, settings):
+    world = AmqpWorld(tmp_path, **settings, make_engine=engine_maker)
     limit_ms = settings.get("handshake_timeout_ms", 10_000)
     peer = world.accept()
     assert peer.handler.next_deadline_ms() == 0
@@ -83,8 +83,8 @@ def test_a_connection_that_does_not_speak_is_closed_in_time(tmp_path, settings):
     world.close()
 
 
-def test_the_settings_are_offered_and_held_to(tmp_path):
-    world = AmqpWorld(tmp_path, heartbeat_s=7, frame_bytes_max=4_096, channels_max=2)
+def test_the_settings_are_offered_and_held_to(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, heartbeat_s=7, frame_bytes_max=4_096, channels_max=2, make_engine=engine_maker)
     peers = [world.accept(), world.accept()]
     for peer in peers:
         peer.write(amqp.PROTOCOL_HEADER).take()
@@ -120,8 +120,8 @@ def test_what_is_published_is_confirmed_consumed_and_acknowledged(world):
     assert peer.take() == []
 
 
-def test_confirms_wait_for_the_disk(tmp_path):
-    world = AmqpWorld(tmp_path, is_sync=True)
+def test_confirms_wait_for_the_disk(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, is_sync=True, make_engine=engine_maker)
     world.flushes_by_itself = False
     peer = world.client()
     peer.send(Queue.Declare(queue="q"), Confirm.Select())
@@ -152,8 +152,8 @@ def test_what_finds_no_room_is_refused_after_what_was_taken_and_never_confirmed(
     world.close()
 
 
-def test_what_came_before_the_end_is_confirmed_and_nothing_more_is_delivered(tmp_path):
-    world = AmqpWorld(tmp_path, is_sync=True)
+def test_what_came_before_the_end_is_confirmed_and_nothing_more_is_delivered(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, is_sync=True, make_engine=engine_maker)
     peer = world.client()
     peer.declare("q", durable=True)
     peer.confirms().consume("q")
@@ -163,6 +163,7 @@ def test_what_came_before_the_end_is_confirmed_and_nothing_more_is_delivered(tmp
     world.turn()
     assert not peer.is_closed
     world.flush()
+    world.turn()
     (ack, *_) = peer.take()
     assert (ack.name, ack.delivery_tag) == ("Basic.Ack", 1)
     assert peer.is_closed
@@ -172,8 +173,8 @@ def test_what_came_before_the_end_is_confirmed_and_nothing_more_is_delivered(tmp
     world.close()
 
 
-def test_declarations_before_the_end_are_answered_in_order(tmp_path):
-    world = AmqpWorld(tmp_path, is_sync=False)
+def test_declarations_before_the_end_are_answered_in_order(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, is_sync=False, make_engine=engine_maker)
     peer = world.client()
     world.flushes_by_itself = False
     declared = [Queue.Declare(queue=name, durable=True) for name in ("a", "b")]
@@ -202,8 +203,8 @@ def test_declarations_before_the_end_are_answered_in_order(tmp_path):
     ],
     ids=["queue", "binding", "exchange"],
 )
-def test_a_message_that_follows_a_declaration_is_confirmed_when_that_is_kept(tmp_path, declared):
-    world = AmqpWorld(tmp_path, is_sync=False)
+def test_a_message_that_follows_a_declaration_is_confirmed_when_that_is_kept(tmp_path, engine_maker, declared):
+    world = AmqpWorld(tmp_path, is_sync=False, make_engine=engine_maker)
     peer = world.client()
     peer.declare("old", durable=True)
     peer.confirms().take()
@@ -214,6 +215,7 @@ def test_a_message_that_follows_a_declaration_is_confirmed_when_that_is_kept(tmp
     peer.publish(b"b", exchange=exchange, key="new")
     assert peer.take() == []
     world.flush()
+    world.turn()
     *_, ack = peer.take()
     assert (ack.name, ack.delivery_tag) == ("Basic.Ack", 2)
     peer.publish(b"c", exchange=exchange, key="new")
@@ -221,20 +223,21 @@ def test_a_message_that_follows_a_declaration_is_confirmed_when_that_is_kept(tmp
     world.close()
 
 
-def test_a_queue_is_not_said_to_be_there_before_it_is_kept(tmp_path):
-    world = AmqpWorld(tmp_path, is_sync=False)
+def test_a_queue_is_not_said_to_be_there_before_it_is_kept(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, is_sync=False, make_engine=engine_maker)
     first, second = world.client(), world.client()
     world.flushes_by_itself = False
     first.send(Queue.Declare(queue="q", durable=True))
     second.send(Queue.Declare(queue="q", passive=True))
     assert second.take() == []
     world.flush()
+    world.turn()
     assert [one.name for one in second.take()] == ["Queue.DeclareOk"]
     world.close()
 
 
-def test_durable_things_are_answered_when_they_are_safe_and_in_order(tmp_path):
-    world = AmqpWorld(tmp_path, is_sync=True)
+def test_durable_things_are_answered_when_they_are_safe_and_in_order(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, is_sync=True, make_engine=engine_maker)
     peer = world.client()
     world.flushes_by_itself = False
     peer.send(
@@ -304,10 +307,10 @@ def test_long_bodies_come_in_and_go_out_in_frames(world):
     assert second.body == b""
 
 
-def test_a_user_may_be_kept_from_things(tmp_path, monkeypatch):
+def test_a_user_may_be_kept_from_things(tmp_path, engine_maker, monkeypatch):
     monkeypatch.setenv("JOE", "secret")
     joe = {"password_env": "JOE", "may_publish": False, "may_configure": False, "may_subscribe": False}
-    world = AmqpWorld(tmp_path, auth={"users": {"joe": joe}})
+    world = AmqpWorld(tmp_path, auth={"users": {"joe": joe}}, make_engine=engine_maker)
     world.client().declare("q")
     for do in (
         lambda peer: peer.publish(b"x", key="q"),

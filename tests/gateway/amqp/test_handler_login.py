@@ -15,11 +15,13 @@ JOE = {"password_hash": quick_hash("secret")}
 
 
 @pytest.fixture
-def make_world(tmp_path):
+def make_world(tmp_path, engine_maker):
     worlds = []
 
     def make(**rights):
-        world = AmqpWorld(tmp_path / f"{len(worlds)}", auth={"users": {"joe": {**JOE, **rights}}})
+        world = AmqpWorld(
+            tmp_path / f"{len(worlds)}", auth={"users": {"joe": {**JOE, **rights}}}, make_engine=engine_maker
+        )
         world.checks.holds = True
         worlds.append(world)
         return world
@@ -117,8 +119,8 @@ def test_client_is_told_to_come_again_where_too_many_wait(world):
     assert close.reply_code == 320
 
 
-def test_guest_is_refused_behind_a_proxy(tmp_path):
-    world = AmqpWorld(tmp_path / "proxied", auth={"behind_proxy": True})
+def test_guest_is_refused_behind_a_proxy(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path / "proxied", auth={"behind_proxy": True}, make_engine=engine_maker)
     peer = world.log_in()
     assert peer.opening[-1].reply_code == 403
     world.close()

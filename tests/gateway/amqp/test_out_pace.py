@@ -14,8 +14,8 @@ HASH = quick_hash("secret")
 
 
 @pytest.fixture
-def world(tmp_path):
-    world = AmqpWorld(tmp_path, messages_out_rate=10)
+def world(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, messages_out_rate=10, make_engine=engine_maker)
     yield world
     world.close()
 
@@ -60,8 +60,8 @@ def test_what_a_paced_consumer_leaves_goes_to_others(world):
 
 
 @pytest.mark.here(reason="counts what one turn hands out")
-def test_bytes_that_are_too_many_are_waited_for(tmp_path):
-    world = AmqpWorld(tmp_path, bytes_out_rate=1_000)
+def test_bytes_that_are_too_many_are_waited_for(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, bytes_out_rate=1_000, make_engine=engine_maker)
     _fill(world, 2, b"x" * 1_500)
     peer = world.client()
     peer.call(Basic.Qos(prefetch_count=1))
@@ -94,12 +94,12 @@ def test_gets_are_answered_at_the_same_pace_in_their_order(world):
 
 
 @pytest.mark.here(reason="counts what one turn hands out")
-def test_all_of_a_user_share_its_rate_and_others_have_theirs(tmp_path):
+def test_all_of_a_user_share_its_rate_and_others_have_theirs(tmp_path, engine_maker):
     users = {
         "ann": UserSettings(password_hash=HASH, limits=UserLimitsSettings(messages_out_rate=6)),
         "bob": UserSettings(password_hash=HASH),
     }
-    world = AmqpWorld(tmp_path, auth={"users": users})
+    world = AmqpWorld(tmp_path, auth={"users": users}, make_engine=engine_maker)
     for queue, count in (("a", 5), ("b", 5), ("c", 9)):
         world.client().declare(queue)
         world.client().publish(*[b"x"] * count, key=queue)
@@ -111,9 +111,9 @@ def test_all_of_a_user_share_its_rate_and_others_have_theirs(tmp_path):
     world.close()
 
 
-def test_a_user_that_logs_in_too_often_is_refused_for_a_moment(tmp_path):
+def test_a_user_that_logs_in_too_often_is_refused_for_a_moment(tmp_path, engine_maker):
     users = {"ann": UserSettings(password_hash=HASH, limits=UserLimitsSettings(connects_rate=2))}
-    world = AmqpWorld(tmp_path, auth={"users": users})
+    world = AmqpWorld(tmp_path, auth={"users": users}, make_engine=engine_maker)
     for _ in range(2):
         world.client(user="ann", password="secret")
     refused = world.log_in("ann", "secret")
@@ -140,8 +140,8 @@ def test_a_get_right_after_a_pause_does_not_keep_consumers_waiting(world):
 
 
 @pytest.mark.here(reason="counts what one turn hands out")
-def test_a_get_that_waits_for_its_pace_takes_nothing_for_a_channel_that_was_closed_meanwhile(tmp_path):
-    world = AmqpWorld(tmp_path, bytes_out_rate=1, consumer_timeout_ms=60_000)
+def test_a_get_that_waits_for_its_pace_takes_nothing_for_a_channel_that_was_closed_meanwhile(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, bytes_out_rate=1, consumer_timeout_ms=60_000, make_engine=engine_maker)
     _fill(world, 2, b"x" * 1_000)
     peer = world.client()
     peer.send(*[Basic.Get(queue="q")] * 2)

@@ -67,8 +67,8 @@ def test_immediate_is_not_implemented(world):
     assert (close.reply_code, close.reply_text) == (540, "NOT_IMPLEMENTED - immediate=true")
 
 
-def test_a_body_larger_than_allowed_costs_the_channel(tmp_path):
-    world = AmqpWorld(tmp_path, body_bytes_max=1_000)
+def test_a_body_larger_than_allowed_costs_the_channel(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, body_bytes_max=1_000, make_engine=engine_maker)
     peer = world.client()
     peer.publish(b"x" * 1_001, key="q")
     (close,) = peer.take()
@@ -79,8 +79,12 @@ def test_a_body_larger_than_allowed_costs_the_channel(tmp_path):
     world.close()
 
 
-def test_a_body_larger_than_the_store_takes_is_refused_by_its_header(tmp_path):
-    world = AmqpWorld(tmp_path, store_settings=StoreSettings(segment_bytes=1 << 20, message_bytes_max=100_000))
+def test_a_body_larger_than_the_store_takes_is_refused_by_its_header(tmp_path, engine_maker):
+    world = AmqpWorld(
+        tmp_path,
+        store_settings=StoreSettings(segment_bytes=1 << 20, message_bytes_max=100_000),
+        make_engine=engine_maker,
+    )
     peer = world.client()
     peer.declare("q")
     whole = amqp.publish(1, b"x" * 100_001, key="q")
@@ -162,8 +166,8 @@ def test_a_new_binding_counts_from_the_next_message_on(world):
     assert peer.bodies() == [b"2", b"3"]
 
 
-def test_a_message_that_the_store_has_no_room_for_is_refused(tmp_path, monkeypatch):
-    world = AmqpWorld(tmp_path, store_settings=StoreSettings(segment_bytes=64 * 1024))
+def test_a_message_that_the_store_has_no_room_for_is_refused(tmp_path, engine_maker, monkeypatch):
+    world = AmqpWorld(tmp_path, store_settings=StoreSettings(segment_bytes=64 * 1024), make_engine=engine_maker)
     peer = world.client()
     peer.declare("q")
     peer.confirms()

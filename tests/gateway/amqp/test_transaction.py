@@ -170,8 +170,8 @@ def test_what_one_connection_keeps_for_commits_is_bounded(world):
     assert close.reply_code == 506
 
 
-def test_a_commit_is_answered_when_it_is_on_disk(tmp_path):
-    world = AmqpWorld(tmp_path, is_sync=True)
+def test_a_commit_is_answered_when_it_is_on_disk(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, is_sync=True, make_engine=engine_maker)
     peer = world.client()
     peer.call(Tx.Select())
     peer.declare("q", durable=True)
@@ -180,6 +180,7 @@ def test_a_commit_is_answered_when_it_is_on_disk(tmp_path):
     peer.begin(amqp.publish(1, b"1"), amqp.method(1, Tx.Commit()))
     assert peer.take() == []
     world.flush()
+    world.turn()
     assert isinstance(peer.take()[0], Tx.CommitOk)
     world.store.close()
     world.open()

@@ -46,8 +46,8 @@ def test_an_empty_queue_is_all_zeros(site, peer, topic):
 
 
 @QUEUES
-def test_a_group_goes_on_where_it_committed_also_after_a_restart(tmp_path, topic):
-    site = DoorSite(tmp_path / "d")
+def test_a_group_goes_on_where_it_committed_also_after_a_restart(tmp_path, engine_maker, topic):
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     peer = site.connect()
     peer.send(b"x", properties="INNER_MULTI_DISPATCH\x01%LMQ%a\x02")
     assert peer.ask(15, consumerGroup="g", topic=topic, queueId=0, commitOffset=1).code == 0
@@ -55,7 +55,7 @@ def test_a_group_goes_on_where_it_committed_also_after_a_restart(tmp_path, topic
     peer.ask(15, consumerGroup="g", topic=topic, queueId=0, commitOffset=0)
     site.turn()
     site.close()
-    site = DoorSite(tmp_path / "d")
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     peer = site.connect()
     assert peer.ask(14, consumerGroup="g", topic=topic, queueId=0).ext == {"offset": "0"}
     site.close()

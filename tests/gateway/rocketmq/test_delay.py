@@ -129,12 +129,12 @@ def test_a_level_that_comes_again_waits_its_own_time_again(site, peer):
     assert bodies_of(peer.pull("T", 2)) == [b"c"]
 
 
-def test_what_waited_when_levels_were_taken_away_comes_after_a_start_too(tmp_path):
-    site = DoorSite(tmp_path / "d")
+def test_what_waited_when_levels_were_taken_away_comes_after_a_start_too(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     site.connect().send(b"of 18", properties=delayed(18))
     site.turn()
     site.close()
-    site = DoorSite(tmp_path / "d", RocketmqSettings(delay_levels="7s"))
+    site = DoorSite(tmp_path / "d", RocketmqSettings(delay_levels="7s"), make_engine=engine_maker)
     peer = site.connect()
     site.turn()
     wait(site, 6.999)
@@ -227,8 +227,8 @@ def test_messages_of_one_batch_cannot_be_delayed(peer):
     assert peer.ask(320, body, **send_ext(m="true")).code == 13
 
 
-def test_what_waits_is_there_after_a_restart_and_what_came_does_not_come_again(tmp_path):
-    site = DoorSite(tmp_path / "d")
+def test_what_waits_is_there_after_a_restart_and_what_came_does_not_come_again(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     peer = site.connect()
     peer.send(b"first", properties=delayed(1))
     wait(site, 1)
@@ -237,7 +237,7 @@ def test_what_waits_is_there_after_a_restart_and_what_came_does_not_come_again(t
     site.close()
     shutil.rmtree(tmp_path / "d" / "index")
     now_ms = site.now_ms
-    site = DoorSite(tmp_path / "d")
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     site.now_ms = now_ms
     site.turn()
     peer = site.connect()
@@ -257,13 +257,13 @@ def test_a_message_that_was_handed_on_and_not_synced_is_handed_on_again(site, pe
     assert site.broker.consumer_offsets.get(*place) == 1
 
 
-def test_messages_of_a_clock_that_was_ahead_come_after_their_delay(tmp_path):
-    site = DoorSite(tmp_path / "d")
+def test_messages_of_a_clock_that_was_ahead_come_after_their_delay(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     site.now_ms += 3_600_000
     for body in (b"1", b"2"):
         site.connect().send(body, properties=delayed(3))
     site.close()
-    site = DoorSite(tmp_path / "d")  # the clock was set
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)  # the clock was set
     peer = site.connect()
     site.turn()
     wait(site, 9)

@@ -72,8 +72,12 @@ def test_a_core_error_is_answered_by_its_code(site, peer):
     assert (answer.code, answer.remark) == (1, "no")
 
 
-def test_settings_name_broker_and_cluster_and_say_whether_sends_make_topics(tmp_path):
-    site = DoorSite(tmp_path / "d", RocketmqSettings(broker_name="b-7", cluster_name="c-7", auto_create_topics=False))
+def test_settings_name_broker_and_cluster_and_say_whether_sends_make_topics(tmp_path, engine_maker):
+    site = DoorSite(
+        tmp_path / "d",
+        RocketmqSettings(broker_name="b-7", cluster_name="c-7", auto_create_topics=False),
+        make_engine=engine_maker,
+    )
     peer = site.connect()
     said = json.loads(bytes(peer.ask(106).body))
     assert said["clusterAddrTable"] == {"c-7": ["b-7"]}
@@ -82,8 +86,8 @@ def test_settings_name_broker_and_cluster_and_say_whether_sends_make_topics(tmp_
     site.close()
 
 
-def test_a_frame_larger_than_the_settings_allow_costs_its_connection(tmp_path):
-    site = DoorSite(tmp_path / "d", RocketmqSettings(frame_bytes_max=1_024))
+def test_a_frame_larger_than_the_settings_allow_costs_its_connection(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", RocketmqSettings(frame_bytes_max=1_024), make_engine=engine_maker)
     peer, other = site.connect(), site.connect()
     peer.give((1_025).to_bytes(4, "big") + bytes(4))
     assert peer.transport.is_closed
@@ -131,8 +135,8 @@ def test_a_group_that_comes_waits_and_leaves_leaves_nothing_behind(site, peer):
     assert len(site.broker._awaited) == 0
 
 
-def test_a_client_without_a_name_is_refused_where_the_settings_say_so(tmp_path, caplog):
-    site = DoorSite(tmp_path / "d", anonymous=False)
+def test_a_client_without_a_name_is_refused_where_the_settings_say_so(tmp_path, engine_maker, caplog):
+    site = DoorSite(tmp_path / "d", anonymous=False, make_engine=engine_maker)
     peer = site.connect()
     assert peer.send(b"x").code == 16
     assert peer.ask(105, topic="TBW102").code == 16

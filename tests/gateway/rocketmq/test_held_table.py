@@ -17,8 +17,8 @@ pytestmark = pytest.mark.here(reason="counts what one turn hands out")
 
 
 @pytest.fixture
-def site(tmp_path):
-    site = DoorSite(tmp_path / "d", RocketmqSettings(messages_out_rate=10))
+def site(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", RocketmqSettings(messages_out_rate=10), make_engine=engine_maker)
     fill(site, 30)
     yield site
     site.close()
@@ -54,6 +54,7 @@ def pull_frame(offset):
 
 def pull_signed(peer, offset):
     peer.give(pull_frame(offset))
+    peer.site.settle()
     (answer,) = peer.take()
     return answer
 
@@ -72,8 +73,8 @@ def test_a_pull_gets_as_much_a_second_and_the_next_waits(site):
     assert len(bodies_of(site.connect().pull("T", **SUSPEND))) == 10  # of another connection
 
 
-def test_a_pull_is_answered_when_its_own_time_is_over_before_it_may_have_more(tmp_path):
-    site = DoorSite(tmp_path / "d", RocketmqSettings(bytes_out_rate=10))
+def test_a_pull_is_answered_when_its_own_time_is_over_before_it_may_have_more(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", RocketmqSettings(bytes_out_rate=10), make_engine=engine_maker)
     fill(site, 3, b"x" * 400)
     peer = site.connect()
     assert len(bodies_of(peer.pull("T", maxMsgNums=1, **SUSPEND))) == 1
@@ -103,8 +104,8 @@ def test_a_pull_that_does_not_wait_is_held_for_its_pace_and_not_for_messages(sit
     assert [answer.code for answer in peer.take()] == [19]
 
 
-def test_what_does_not_wait_for_messages_waits_for_its_pace_for_a_bounded_time(tmp_path):
-    site = DoorSite(tmp_path / "d", RocketmqSettings(bytes_out_rate=1))
+def test_what_does_not_wait_for_messages_waits_for_its_pace_for_a_bounded_time(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", RocketmqSettings(bytes_out_rate=1), make_engine=engine_maker)
     fill(site, 3, b"x" * 400)
     peer = site.connect()
     peer.pull("T", maxMsgNums=1)
@@ -142,9 +143,11 @@ def test_other_requests_are_answered_while_pulls_wait(site):
     assert peer.handler.held == {}
 
 
-def test_connections_of_one_user_of_one_address_and_of_one_listener_share_their_rates(tmp_path):
+def test_connections_of_one_user_of_one_address_and_of_one_listener_share_their_rates(tmp_path, engine_maker):
     limits = UserLimitsSettings(messages_out_rate=10)
-    site = DoorSite(tmp_path / "d", users={"u": UserSettings(secret=KEYS.secret_key, limits=limits)})
+    site = DoorSite(
+        tmp_path / "d", users={"u": UserSettings(secret=KEYS.secret_key, limits=limits)}, make_engine=engine_maker
+    )
     fill(site, 30)
     first, second = site.connect(), site.connect()
     assert len(bodies_of(pull_signed(first, 0))) == 10

@@ -20,8 +20,8 @@ USERS = {
 
 
 @pytest.fixture
-def locked(tmp_path):
-    site = DoorSite(tmp_path / "d", anonymous=False, users=USERS)
+def locked(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", anonymous=False, users=USERS, make_engine=engine_maker)
     yield site
     site.close()
 
@@ -126,8 +126,8 @@ def test_too_many_logins_at_once_are_told_to_come_again(locked, monkeypatch):
     assert sum(codes(peer) == [(1, 0)] for peer in peers) == 3
 
 
-def test_named_users_of_an_open_gateway_log_in_and_others_come_in_if_they_give_no_name(tmp_path):
-    site = DoorSite(tmp_path / "d", users=USERS)
+def test_named_users_of_an_open_gateway_log_in_and_others_come_in_if_they_give_no_name(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", users=USERS, make_engine=engine_maker)
     peer, nobody = site.connect(), site.connect()
     peer.give(route(1, GUESS) + route(2, ANN))
     nobody.give(route(1, AccessKeys("nobody", "whatever")) + route(2))

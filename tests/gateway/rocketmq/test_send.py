@@ -125,8 +125,8 @@ def test_a_send_that_is_refused_costs_nobody_else(site, peer, header_type, chang
     assert bodies_of(peer.pull("T")) == [b"before", b"after"]
 
 
-def test_a_body_over_the_limit_is_refused(tmp_path):
-    site = DoorSite(tmp_path / "d", RocketmqSettings(body_bytes_max=10))
+def test_a_body_over_the_limit_is_refused(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", RocketmqSettings(body_bytes_max=10), make_engine=engine_maker)
     peer = site.connect()
     assert peer.send(b"x" * 11).code == 13
     assert peer.send(b"x" * 10).code == 0
@@ -134,8 +134,8 @@ def test_a_body_over_the_limit_is_refused(tmp_path):
     site.close()
 
 
-def test_a_body_that_only_the_store_refuses_costs_nobody_else(tmp_path):
-    site = DoorSite(tmp_path / "d", RocketmqSettings(body_bytes_max=16_000_000))
+def test_a_body_that_only_the_store_refuses_costs_nobody_else(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", RocketmqSettings(body_bytes_max=16_000_000), make_engine=engine_maker)
     peer = site.connect()
     peer.give(
         send_frame(b"a", opaque=1)
@@ -260,9 +260,9 @@ def test_a_batch_that_is_refused_is_not_stored_at_all(peer, body, ext, code):
     assert bodies_of(peer.pull("T")) == [b"only"]
 
 
-def test_a_forged_dispatch_set_is_refused_and_moves_no_queue(tmp_path):
+def test_a_forged_dispatch_set_is_refused_and_moves_no_queue(tmp_path, engine_maker):
     forged = b"".join(n.to_bytes(4, "big") for n in (1, 1, 8)) + encode_names([b"%LMQ%a"]) + b"\x63"
-    site = DoorSite(tmp_path / "d")
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     peer = site.connect()
     for code in (10, 310):
         answer = peer.send(forged, code=code, topic="LMQ_DISPATCH_SET")
@@ -274,7 +274,7 @@ def test_a_forged_dispatch_set_is_refused_and_moves_no_queue(tmp_path):
     assert peer.pull("LMQ_DISPATCH_SET").code == 17
     site.close()
     shutil.rmtree(tmp_path / "d" / "index")
-    site = DoorSite(tmp_path / "d")
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     peer = site.connect()
     assert bodies_of(peer.pull("%LMQ%a")) == [b"mine"]
     assert site.store.max_offset(site.store.find_queue(b"%LMQ%a")) == 1
@@ -299,11 +299,11 @@ def test_a_send_that_makes_a_topic_is_answered_when_the_topic_is_written_down(si
     assert [answer.code for answer in peer.take()] == [0]
 
 
-def test_topics_that_sends_made_are_there_after_a_restart(tmp_path):
-    site = DoorSite(tmp_path / "d")
+def test_topics_that_sends_made_are_there_after_a_restart(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     site.connect().send(b"x", topic="Kept", d="2")
     site.close()
-    site = DoorSite(tmp_path / "d")
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     peer = site.connect()
     assert b'"writeQueueNums":2' in bytes(peer.ask(105, topic="Kept").body)
     assert bodies_of(peer.pull("Kept")) == [b"x"]

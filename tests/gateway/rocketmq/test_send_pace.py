@@ -10,8 +10,8 @@ from tests.support.rocketmq_door import DoorSite, bodies_of
 
 
 @pytest.fixture
-def site(tmp_path):
-    site = DoorSite(tmp_path / "d", RocketmqSettings(messages_rate=10, bytes_rate=1_000))
+def site(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", RocketmqSettings(messages_rate=10, bytes_rate=1_000), make_engine=engine_maker)
     yield site
     site.close()
 

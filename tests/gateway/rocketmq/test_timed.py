@@ -131,13 +131,13 @@ def test_a_message_that_is_recalled_does_not_come_and_the_others_do(site, peer):
     assert (answer.code, answer.remark) == (604, "recall failed, timestamp invalid")
 
 
-def test_what_waits_and_what_was_recalled_outlive_a_restart(tmp_path):
-    site = DoorSite(tmp_path / "d")
+def test_what_waits_and_what_was_recalled_outlive_a_restart(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     peer = site.connect()
     peer.send(b"yes", e="0", properties=timed("k1", TIMER_DELAY_SEC="5"))
     recall(peer, peer.send(b"no", e="0", properties=timed("k2", TIMER_DELAY_SEC="5")).ext["recallHandle"])
     site.close()
-    site = DoorSite(tmp_path / "d")
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     wait(site, 5_000)
     assert bodies_of(site.connect().pull("T")) == [b"yes"]
     site.close()

@@ -47,11 +47,11 @@ def test_permissions_of_a_topic_hold_at_once(peer):
     assert peer.pull("T").code == 16
 
 
-def test_a_topic_outlives_a_restart_and_tells_what_was_set(tmp_path):
-    site = DoorSite(tmp_path / "d")
+def test_a_topic_outlives_a_restart_and_tells_what_was_set(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     set_topic(site.connect(), read=9, write=10, order="true", topicSysFlag=2)
     site.close()
-    site = DoorSite(tmp_path / "d")
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     said = json.loads(bytes(site.connect().ask(351, topic="T").body))
     assert said == {
         "attributes": {},
@@ -102,8 +102,8 @@ def test_topics_are_listed_and_deleted(peer):
     assert peer.pull("A").code == 17
 
 
-def test_a_topic_that_a_send_makes_has_as_many_queues_as_the_setting_allows(tmp_path):
-    site = DoorSite(tmp_path / "d", RocketmqSettings(auto_topic_queues=32))
+def test_a_topic_that_a_send_makes_has_as_many_queues_as_the_setting_allows(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", RocketmqSettings(auto_topic_queues=32), make_engine=engine_maker)
     peer = site.connect()
     assert route_of(peer, "TBW102")["writeQueueNums"] == 32
     peer.send(b"x", d="20")

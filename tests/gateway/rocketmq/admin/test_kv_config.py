@@ -15,11 +15,11 @@ def put(peer, value="v", key="k", namespace="ns"):
     return ask_tool(peer, 100, namespace=namespace, key=key, value=value)
 
 
-def test_values_are_kept_by_namespace_and_key(tmp_path):
-    site = DoorSite(tmp_path / "d")
+def test_values_are_kept_by_namespace_and_key(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     assert put(site.connect(), "größer").code == 0
     site.close()
-    site = DoorSite(tmp_path / "d")
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     peer = site.connect()
     assert ask_tool(peer, 101, namespace="ns", key="k").ext["value"] == "größer"
     put(peer, key="l")

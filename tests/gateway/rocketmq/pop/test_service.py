@@ -308,15 +308,15 @@ def test_in_order_nobody_waits_for_what_was_taken_without_order(site, peer):
     ack(peer, beside[0])
 
 
-def test_in_order_all_that_was_in_flight_at_a_start_is_waited_for(tmp_path):
-    site = DoorSite(tmp_path / "d")
+def test_in_order_all_that_was_in_flight_at_a_start_is_waited_for(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     peer = site.connect()
     fill(peer, 4)
     (held,) = pop(peer, maxMsgNums=1)
     site.turn()
     site.close()
     now_ms = site.now_ms
-    site = DoorSite(tmp_path / "d")
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     site.now_ms = now_ms
     peer = site.connect()
     assert pop(peer, order="true") == []

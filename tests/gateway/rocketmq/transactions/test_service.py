@@ -330,8 +330,8 @@ def test_a_message_is_left_alone_for_as_long_as_it_says(site, peer):
     assert sorted(check.ext["msgId"] for check in checks(peer)) == ["k1", "k2"]
 
 
-def test_what_nobody_ends_is_given_up_and_operators_can_read_it(tmp_path):
-    site = DoorSite(tmp_path / "d", RocketmqSettings(transaction_checks_max=3))
+def test_what_nobody_ends_is_given_up_and_operators_can_read_it(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", RocketmqSettings(transaction_checks_max=3), make_engine=engine_maker)
     peer = site.connect()
     beat(peer, "p")
     sent = send_half(peer, e="1")
@@ -380,15 +380,15 @@ def test_a_clock_that_is_set_back_holds_no_check_up(site, peer):
 
 
 @pytest.mark.parametrize("is_clean", [True, False])
-def test_transactions_outlive_the_process(tmp_path, is_clean):
-    site = DoorSite(tmp_path / "d")
+def test_transactions_outlive_the_process(tmp_path, engine_maker, is_clean):
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     peer = site.connect()
     committed, rolled_back, open_one = [send_half(peer, b"%d" % n, key=f"k{n}") for n in range(3)]
     end(peer, committed)
     end(peer, rolled_back, ROLLBACK)
     if is_clean:
         site.close()
-        site = DoorSite(tmp_path / "d")
+        site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     else:
         old, site = site, killed(tmp_path / "d", tmp_path / "e")
         old.close()
@@ -402,8 +402,8 @@ def test_transactions_outlive_the_process(tmp_path, is_clean):
     site.close()
 
 
-def test_checks_are_counted_over_restarts(tmp_path):
-    site = DoorSite(tmp_path / "d", RocketmqSettings(transaction_checks_max=2))
+def test_checks_are_counted_over_restarts(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", RocketmqSettings(transaction_checks_max=2), make_engine=engine_maker)
     send_half(site.connect())
     wait(site, TIMEOUT_MS)
     now_ms = site.now_ms
@@ -419,13 +419,13 @@ def test_checks_are_counted_over_restarts(tmp_path):
     site.close()
 
 
-def test_an_end_that_comes_while_the_gateway_still_reads_is_done_after_it(tmp_path):
-    site = DoorSite(tmp_path / "d")
+def test_an_end_that_comes_while_the_gateway_still_reads_is_done_after_it(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     peer = site.connect()
     sent = [send_half(peer, b"%d" % n, key=f"k{n}") for n in range(3)]
     end(peer, sent[0])
     site.close()
-    site = DoorSite(tmp_path / "d")
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     peer = site.connect()
     peer.give(b"".join(request_frame(37, opaque=n, **end_ext(one)) for n, one in enumerate(sent)))
     settle(site)
@@ -434,8 +434,8 @@ def test_an_end_that_comes_while_the_gateway_still_reads_is_done_after_it(tmp_pa
     site.close()
 
 
-def test_retention_leaves_what_is_pending_and_lets_go_of_what_is_done(tmp_path):
-    site = DoorSite(tmp_path / "d")
+def test_retention_leaves_what_is_pending_and_lets_go_of_what_is_done(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     peer = site.connect()
     done, waiting = send_half(peer, key="k1"), send_half(peer, key="k2")
     end(peer, done)
@@ -469,8 +469,8 @@ def view(peer: Peer, sent: Command) -> int:
 
 
 @pytest.mark.parametrize("how", [COMMIT, ROLLBACK])
-def test_segments_stay_while_a_half_message_in_them_is_pending_and_go_after_its_end(tmp_path, how):
-    site = DoorSite(tmp_path / "d", segment_bytes=SEGMENT_BYTES)
+def test_segments_stay_while_a_half_message_in_them_is_pending_and_go_after_its_end(tmp_path, engine_maker, how):
+    site = DoorSite(tmp_path / "d", segment_bytes=SEGMENT_BYTES, make_engine=engine_maker)
     peer = site.connect()
     fill(peer, 8)
     before, waiting, after = (send_half(peer, key, key=key.decode()) for key in (b"before", b"waiting", b"after"))
@@ -481,7 +481,7 @@ def test_segments_stay_while_a_half_message_in_them_is_pending_and_go_after_its_
     assert site.broker.min_offset(site.broker.find_queue(b"other/0")) > 0
     assert view(peer, waiting) == 0
     site.close()
-    site = DoorSite(tmp_path / "d", segment_bytes=SEGMENT_BYTES)
+    site = DoorSite(tmp_path / "d", segment_bytes=SEGMENT_BYTES, make_engine=engine_maker)
     peer = site.connect()
     beat(peer, "p")
     settle(site)
@@ -518,9 +518,9 @@ def test_while_the_disk_is_low_no_transaction_ends_and_none_is_asked_about(site,
     assert end(peer, sent).code == 0
 
 
-def test_a_user_that_may_not_send_there_cannot_commit(tmp_path):
+def test_a_user_that_may_not_send_there_cannot_commit(tmp_path, engine_maker):
     users = {"reader": UserSettings(secret="s" * 12, may_publish=False)}
-    site = DoorSite(tmp_path / "d", users=users)
+    site = DoorSite(tmp_path / "d", users=users, make_engine=engine_maker)
     sent = send_half(site.connect())
     reader = site.connect()
     reader.give(signed(request_frame(37, **end_ext(sent)), AccessKeys("reader", "s" * 12)))
