@@ -11,15 +11,16 @@ from tests.conformance.amqp_exchanges import show
 from tests.conformance.queue_arguments import CASES, declaration
 from tests.support import amqp
 from tests.support.amqp_door import AmqpWorld
+from tests.support.engines import MAKERS
 from tests.support.sources import ROOT
 
 RECORDED = json.loads((ROOT / "tests/data/rabbitmq-3.10.8/arguments.json").read_text())
 
 
-@pytest.fixture(scope="module")
-def replies(tmp_path_factory):
+@pytest.fixture(scope="module", params=MAKERS)
+def replies(request, tmp_path_factory):
     """Give the door's replies, as `record_rabbitmq.declare_all` does RabbitMQ's."""
-    world = AmqpWorld(tmp_path_factory.mktemp("amqp"))
+    world = AmqpWorld(tmp_path_factory.mktemp("amqp"), make_engine=MAKERS[request.param])
     found = {}
     peer = world.client()
     for case in CASES:

@@ -10,14 +10,15 @@ from pamqp.commands import Channel, Queue
 from tests.conformance.amqp_exchanges import show
 from tests.conformance.vhost_answers import SCENES
 from tests.support.amqp_door import AmqpWorld
+from tests.support.engines import MAKERS
 from tests.support.sources import ROOT
 
 RECORDED = json.loads((ROOT / "tests/data/rabbitmq-3.10.8/vhosts.json").read_text())
 
 
-@pytest.fixture
-def world(tmp_path):
-    world = AmqpWorld(tmp_path)
+@pytest.fixture(params=MAKERS)
+def world(request, tmp_path):
+    world = AmqpWorld(tmp_path, make_engine=MAKERS[request.param])
     yield world
     world.close()
 

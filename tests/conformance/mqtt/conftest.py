@@ -5,6 +5,13 @@ import os
 import pytest
 
 from tests.conformance.mqtt.sides import Side
+from tests.support.engines import MAKERS, choose_engine
+
+
+@pytest.fixture(params=MAKERS)
+def engine_maker(request):
+    """What makes the engine of the door."""
+    return choose_engine(request)
 
 
 @pytest.fixture
@@ -14,10 +21,10 @@ def transport(request):
 
 
 @pytest.fixture
-def side(request, tmp_path, monkeypatch, transport):
+def side(request, tmp_path, monkeypatch, transport, engine_maker):
     """A door with clients of one version, which `keeps` names; no power is cut here, so no test waits for the disk."""
     for name in ("fsync", "fdatasync"):
         monkeypatch.setattr(os, name, lambda _fd: None)
-    side = Side(request.param, tmp_path / "data", transport)
+    side = Side(request.param, tmp_path / "data", transport, engine_maker)
     yield side
     side.close()

@@ -113,15 +113,16 @@ def _parse_publish(kind, flags, body, is_5):
 class Side:
     """A door with clients of one version; `open` opens it with settings, at first use it is opened without."""
 
-    def __init__(self, level, data_dir, transport="tcp"):
+    def __init__(self, level, data_dir, transport="tcp", make_engine=None):
         self.level = level
+        self._make_engine = make_engine
         self.transport = transport
         self.is_5 = level == 5
         self._data_dir = data_dir
         self._world = None
 
     def open(self, **settings):
-        self._world = World(self._data_dir, **settings)
+        self._world = World(self._data_dir, **{"make_engine": self._make_engine, **settings})
         return self
 
     @property

@@ -49,6 +49,7 @@ def test_acknowledgement_is_not_made_larger_than_the_client_takes(side, kind):
     assert all(one.text(P.REASON) is None and not one.properties.users for one in said)
 
 
+@pytest.mark.at_once(reason="a release does not wait for the answer to its message, which no client sends it before")
 @pytest.mark.parametrize("stays", [False, True])
 @keeps(v3="4.3.3-2", v5="4.3.3-10 4.3.3-11")
 def test_resent_message_and_its_release_are_answered_one_after_the_other(side, stays):
