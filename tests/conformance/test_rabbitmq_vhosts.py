@@ -10,15 +10,14 @@ from pamqp.commands import Channel, Queue
 from tests.conformance.amqp_exchanges import show
 from tests.conformance.vhost_answers import SCENES
 from tests.support.amqp_door import AmqpWorld
-from tests.support.engines import MAKERS
 from tests.support.sources import ROOT
 
 RECORDED = json.loads((ROOT / "tests/data/rabbitmq-3.10.8/vhosts.json").read_text())
 
 
-@pytest.fixture(params=MAKERS)
-def world(request, tmp_path):
-    world = AmqpWorld(tmp_path, make_engine=MAKERS[request.param])
+@pytest.fixture
+def world(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, make_engine=engine_maker)
     yield world
     world.close()
 

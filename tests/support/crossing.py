@@ -32,7 +32,7 @@ class CrossingWorld(AmqpWorld):
     def open(self):
         super().open()
         self.rocketmq = make_rocketmq_door(self)
-        site = SimpleNamespace(door=self.rocketmq, turn=self.turn, now_ms=self.now_ms)
+        site = SimpleNamespace(door=self.rocketmq, turn=self.turn, now_ms=self.now_ms, engine=self.engine)
         self.producer = RocketmqPeer(site, 900, b"\x7f\0\0\1\0\0\x2a\x9f")
 
     def listen(self):

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests.support.crossing import AGE_MS, DOORS, CrossingWorld
+from tests.support.engines import MAKERS
 from tests.support.mqtt_door import NOW_MS
 from tests.support.sources import ROOT
 
@@ -74,10 +75,10 @@ def listed_losses():
     return found
 
 
-@pytest.fixture(scope="module")
-def crossed(tmp_path_factory):
+@pytest.fixture(scope="module", params=MAKERS)
+def crossed(request, tmp_path_factory):
     """Source, target and property of everything that was carried, in one gateway; every message waits 10 s."""
-    world = CrossingWorld(tmp_path_factory.mktemp("crossing"))
+    world = CrossingWorld(tmp_path_factory.mktemp("crossing"), make_engine=MAKERS[request.param])
     world.listen()
     said = {}
     for source in DOORS:

@@ -110,8 +110,8 @@ READERS = (
 
 
 @pytest.fixture
-def world(tmp_path):
-    world = CrossingWorld(tmp_path)
+def world(tmp_path, engine_maker):
+    world = CrossingWorld(tmp_path, make_engine=engine_maker)
     yield world
     world.close()
 
@@ -217,6 +217,7 @@ def test_a_stream_keeps_what_is_expired(world, how):
     assert found == [b"first"]
 
 
+@pytest.mark.here(reason="counts the pulls that it takes")
 def test_pull_goes_on_behind_thousands_that_are_expired(world):
     queued = Queued(world)
     queued.service.write(*[amqp.publish(1, b"old", key="q", expiration="10")] * 6_000)

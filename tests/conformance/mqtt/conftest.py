@@ -5,13 +5,6 @@ import os
 import pytest
 
 from tests.conformance.mqtt.sides import Side
-from tests.support.engines import MAKERS, choose_engine
-
-
-@pytest.fixture(params=MAKERS)
-def engine_maker(request):
-    """What makes the engine of the door."""
-    return choose_engine(request)
 
 
 @pytest.fixture
