@@ -21,6 +21,7 @@ from tests.support.sources import ROOT
 
 OLD = ROOT / "tests" / "data" / "lmq-gateway-1-rows" / "folder.tar.gz"
 SEGMENT_BYTES = 64 * 1024
+TOPIC_BYTES = 5  # queues to read, queues to write, permissions
 SETTINGS = StoreSettings(segment_bytes=SEGMENT_BYTES)
 
 
@@ -94,6 +95,18 @@ def test_every_session_queue_and_message_of_it_is_there(folder):
     assert {"mqtt_sessions", "mqtt_subscriptions", "amqp", "rocketmq_topics", "consumer_offsets"} <= found.keys()
     assert found.pop("amqp") == [2]
     assert {version for versions in found.values() for version in versions} == {1}
+
+
+def test_topics_of_the_first_gateways_have_their_queues_and_are_not_ordered(folder):
+    connection = sqlite3.connect(folder / "definitions.db")
+    for key, value in connection.execute("SELECT key, value FROM rocketmq_topics").fetchall():
+        assert len(value) > TOPIC_BYTES
+        row = value[:TOPIC_BYTES]  # they wrote no more of a topic
+        connection.execute("UPDATE rocketmq_topics SET value = ?, crc = ? WHERE key = ?", (row, crc32(key + row), key))
+    connection.commit()
+    connection.close()
+    look_at_rocketmq(folder)
+    look_at_rocketmq(folder)
 
 
 def test_migration_that_a_kill_broke_off_is_done_again(folder, tmp_path):
