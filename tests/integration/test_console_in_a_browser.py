@@ -13,7 +13,7 @@ import aiomqtt
 import httpx
 import pytest
 
-from lmq import Producer, PullConsumer
+from lmq import ConsumeStatus, NotFoundError, Producer, PullConsumer, PushConsumer
 from tests.support.elsewhere import beside_ci, build
 from tests.support.gateway import GatewayProcess
 
@@ -68,12 +68,31 @@ async def fill(gateway):
 
 
 async def fill_rocketmq(gateway):
-    """Have a group with a place on a topic."""
+    """Have a group with a place on a topic, and one with a dead letter."""
     nameserver = "{}:{}".format(*gateway.address("namesrv"))
     async with Producer(nameserver) as producer, PullConsumer(nameserver, "billing") as consumer:
-        await producer.send("Orders", b"an order")
+        await producer.send("Orders", b"an order", keys="o-1")
         for queue in await consumer.queues("Orders"):
             await consumer.commit(queue, 0)
+        async with PushConsumer(nameserver, "shipping", give_up, consume_from="first") as shipping:
+            shipping.subscribe("Orders")
+            async with asyncio.timeout(60):
+                while not await has_letter(consumer, "%DLQ%shipping"):
+                    await asyncio.sleep(0.1)
+
+
+async def give_up(_messages, context):
+    """Have a message be a dead letter at once."""
+    context.delay_level = -1
+    return ConsumeStatus.LATER
+
+
+async def has_letter(consumer, topic):
+    """Return whether a letter came to a topic, which is made then."""
+    try:
+        return bool((await consumer.pull(topic, 0)).messages)
+    except NotFoundError:
+        return False
 
 
 async def keep(_message):

@@ -196,6 +196,18 @@ async function sendBack(page) {
   await page.click("dialog button:has-text('Send')");
   await expectText(page, "send back", "Sent 1.");
   await expectText(page, "send back", "0 letters in graves");
+  await go(page, "letters");
+  await page.click("main a:has-text('%DLQ%shipping')");
+  await expectText(page, "a group's dead letters", "1 letter in %DLQ%shipping");
+  await page.click("button:has-text('Look at the first')");
+  for (const text of ["The first 1", "Orders", "o-1", "an order"]) await expectText(page, "a group's dead letters", text);
+  await page.click("button:has-text('Send back')");
+  if (!(await page.innerText("dialog")).includes("to the group shipping?")) wrong("send a group's back", "the question does not name the group");
+  await page.click("dialog button:has-text('Send')");
+  await expectText(page, "send a group's back", "Sent 1.");
+  await expectText(page, "send a group's back", "0 letters in %DLQ%shipping");
+  await page.click("button:has-text('Look at the first')");
+  await expectText(page, "a group's dead letters", "No letter is there.");
 }
 
 async function takeBack(page) {
