@@ -91,7 +91,7 @@ class MqttConnection:
         """Take what the socket gave.
 
         Raises:
-            MqttError: The bytes go on with a packet that cannot be.
+            MqttError: The bytes go on with a packet that cannot be, or begin with one that is no CONNECT.
         """
         if self.state > _OPEN:
             return
@@ -100,8 +100,10 @@ class MqttConnection:
             self._deadline_ms = now_ms + self._connect_timeout_ms
         if self.state == _LOGIN:
             self._late += data
-        else:
-            self._reader.receive_data(data)
+            return
+        if data and self.state == _NEW and not self._reader.has_more:  # its packet may claim a length that never comes
+            follow(_NEW, _STEPS.get(data[0] >> 4, _ANY_STEP))
+        self._reader.receive_data(data)
 
     def receive_eof(self) -> None:
         """Take note that the peer sends no more."""

@@ -68,6 +68,22 @@ def test_malformed_first_packet_ends_the_connection(data, way):
     must_fail(make(), data, way)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"PROXY TCP4 192.0.2.7 192.0.2.99 40000 1883\r\n",
+        b"\r\n\r\n\x00\r\nQUIT\n",
+        b"GET / HTTP/1.1",
+        b"\x30\xff\xff\x7f",
+    ],
+)
+@pytest.mark.parametrize("size", [1, 5, 100])
+def test_first_packet_that_is_no_connect_is_refused_before_all_of_it_has_come(said, size):
+    with pytest.raises(ProtocolViolationError) as caught:
+        feed(make(), said[:size])
+    assert caught.value.clause == "MQTT-3.1.0-1"
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("data", [row[1] for row in mqtt.MALFORMED_LATER], ids=[row[0] for row in mqtt.MALFORMED_LATER])
 def test_malformed_later_packet_ends_the_connection(data, way):

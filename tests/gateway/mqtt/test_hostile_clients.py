@@ -51,6 +51,17 @@ def test_connect_that_comes_a_byte_at_a_time_is_not_waited_for(world):
     assert world.counts.refused == {"connect_timeout": 1}
 
 
+@pytest.mark.parametrize(
+    "said", [b"PROXY TCP4 192.0.2.7 192.0.2.99 4 5\r\n", b"\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c"]
+)
+def test_proxy_header_where_no_proxy_is_said_to_be_is_refused_at_once_by_what_it_is(world, said, caplog):
+    caplog.set_level("INFO")
+    peer = world.dial().write(said)
+    assert peer.is_closed
+    assert peer.take() == []
+    assert "the first packet is no CONNECT [MQTT-3.1.0-1], but a PROXY header" in caplog.text
+
+
 def test_client_that_is_heard_no_more_is_closed_and_its_will_published(world):
     watcher = world.client(b"w", (b"gone", 0))
     peer = world.client(b"c", keep_alive_s=10, will=(b"gone", b"x", 0, False))
