@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -65,19 +66,28 @@ async def guess(gateway, number):
         tried += 1
 
 
-async def test_right_password_gets_in_beside_guessers_from_its_address_and_nobody_else_waits(tmp_path):
+@contextlib.contextmanager
+def held_checks(gateway, monkeypatch):
+    """No password that comes is checked to its end before this does."""
+    may_go_on, run = threading.Event(), gateway.check_threads.run
+    monkeypatch.setattr(gateway.check_threads, "run", lambda work, then: run(lambda: may_go_on.wait() and work(), then))
+    try:
+        yield
+    finally:
+        may_go_on.set()
+
+
+async def test_right_password_gets_in_beside_guessers_from_its_address_and_nobody_else_waits(tmp_path, monkeypatch):
     async with running_gateway(tmp_path, auth=auth()) as gateway:
-        guessers = [asyncio.create_task(guess(gateway, number)) for number in range(GUESSERS)]
         async with client(gateway, None, None, identifier="live") as live:
             await live.subscribe("t")
-            while gateway.authenticator._checks._waiting_count < GUESSERS // 2:
-                await asyncio.sleep(0.01)
-            slowest_s = 0.0
-            for _ in range(20):
-                began_s = time.monotonic()
-                await live.publish("t", b"x")
-                await asyncio.wait_for(anext(live.messages), WAIT_S)
-                slowest_s = max(slowest_s, time.monotonic() - began_s)
+            with held_checks(gateway, monkeypatch):
+                guessers = [asyncio.create_task(guess(gateway, number)) for number in range(GUESSERS)]
+                while gateway.authenticator._checks._waiting_count < GUESSERS // 2:
+                    await asyncio.sleep(0.01)
+                for _ in range(20):
+                    await live.publish("t", b"x", qos=1)
+                    await asyncio.wait_for(anext(live.messages), WAIT_S)
             async with client(gateway, "alice", identifier="mine"):
                 pass
             connection = await aio_pika.connect(
@@ -87,7 +97,6 @@ async def test_right_password_gets_in_beside_guessers_from_its_address_and_nobod
         for guesser in guessers:
             guesser.cancel()
         await asyncio.gather(*guessers, return_exceptions=True)
-        assert slowest_s < 0.5
 
 
 async def test_session_is_not_for_another_user(tmp_path):

@@ -11,7 +11,6 @@ import signal
 import socket
 import ssl
 import subprocess
-import time
 
 import aio_pika
 import aiomqtt
@@ -295,6 +294,18 @@ async def test_renegotiation_is_refused(gateway):
     assert b"no renegotiation" in said
 
 
+def is_left_alone(sock):
+    """Return whether the other end has neither said nothing more comes nor broken off."""
+    sock.setblocking(False)
+    try:
+        sock.recv(4096)
+    except BlockingIOError:
+        return True
+    except ConnectionResetError:
+        pass
+    return False
+
+
 async def test_many_who_stop_in_the_middle_of_a_handshake_hold_nobody_up(gateway):
     hello = ssl.MemoryBIO()
     with contextlib.suppress(ssl.SSLWantReadError):
@@ -305,10 +316,9 @@ async def test_many_who_stop_in_the_middle_of_a_handshake_hold_nobody_up(gateway
         sock = socket.create_connection(gateway.address("mqtts"))
         sock.sendall(first[: number % len(first)])
         stuck.append(sock)
-    began = time.monotonic()
     async with mqtt_client(gateway) as client:
         await round_trip(client, "meanwhile", 5)
-    assert time.monotonic() - began < 5
+    assert any(map(is_left_alone, stuck))  # so it was not their end that let the other one in
     for sock in stuck:  # each is ended by the gateway, in its time
         sock.settimeout(30)
         with contextlib.suppress(ConnectionResetError):
@@ -351,13 +361,13 @@ async def test_a_new_certificate_counts_after_a_sighup_and_a_bad_one_does_not(tm
 
 async def test_a_stop_ends_tls_in_order(tmp_path):
     with secure_gateway(tmp_path) as gateway:
-        host, port = gateway.address("mqtts")
-        reader, writer = await asyncio.open_connection(host, port, ssl=client_context())
-        writer.write(b"\x10\x0f\x00\x04MQTT\x04\x02\x00\x00\x00\x03abc")
-        assert await asyncio.wait_for(reader.readexactly(4), WAIT_S) == b"\x20\x02\x00\x00"
-        began = time.monotonic()
-        stopping = asyncio.create_task(asyncio.to_thread(gateway.stop))
-        assert await asyncio.wait_for(reader.read(), WAIT_S) == b""  # an end, not a broken connection
-        writer.close()
+        plain = socket.create_connection(gateway.address("mqtts"), timeout=WAIT_S)
+        context = client_context()
+        context.check_hostname = False
+        with context.wrap_socket(plain, suppress_ragged_eofs=False) as client:  # an end without a word is an error
+            client.sendall(b"\x10\x0f\x00\x04MQTT\x04\x02\x00\x00\x00\x03abc")
+            assert client.recv(4) == b"\x20\x02\x00\x00"
+            stopping = asyncio.create_task(asyncio.to_thread(gateway.stop))
+            assert await asyncio.to_thread(client.recv, 1) == b""
         assert await stopping == 0
-        assert time.monotonic() - began < 5
+    assert any("stopped, all is on disk" in line for line in gateway.errors)
