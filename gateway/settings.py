@@ -90,6 +90,8 @@ class MqttSettings(BaseModel, frozen=True, extra="forbid"):
     messages_out_rate: Limit = 0  # messages a second that a client is sent, 0: any number
     bytes_out_rate: Limit = 0  # bytes of bodies a second that a client is sent, 0: any number
     connects_rate: Limit = 0  # clients a second that are let in, 0: any number
+    # times a second that one client identifier of one user is let in, 0: any number
+    client_connects_rate: Limit = 0
     # messages at QoS 1 and 2 that wait for a session by one subscription, then the oldest give way; 0: any number
     queued_count_max: Limit = 0
     # bytes of bodies that wait for a session by one subscription, then the oldest messages give way; 0: any number

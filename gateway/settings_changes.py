@@ -60,6 +60,7 @@ TAKES_EFFECT = {
     "mqtt.messages_out_rate": NEW_CONNECTIONS,
     "mqtt.bytes_out_rate": NEW_CONNECTIONS,
     "mqtt.connects_rate": AT_ONCE,
+    "mqtt.client_connects_rate": AT_ONCE,
     "mqtt.queued_count_max": AT_ONCE,
     "mqtt.queued_bytes_max": AT_ONCE,
     "mqtt.delayed_max_s": AT_ONCE,

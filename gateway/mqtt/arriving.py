@@ -164,7 +164,10 @@ class Arriving(Holding):
         """Let the client in or not; then go on with what came with its CONNECT, where that had to wait."""
         attempt, self._attempt = self._attempt, None
         self._door.metrics.log_in(outcome_of(answer))
-        if isinstance(answer, Identity):
+        if isinstance(answer, Identity) and not self._door.may_come(answer.user, client_id, now_ms):
+            why = "the client connects too often"
+            self._refuse(connect, ConnectCode.SERVER_UNAVAILABLE, why, now_ms, ReasonCode.CONNECTION_RATE_EXCEEDED)
+        elif isinstance(answer, Identity):
             self.identity = answer
             self._entering = Entering(connect, client_id, answer)
         elif self._proving is not None and answer not in {Refusal.BUSY, Refusal.PENALTY}:

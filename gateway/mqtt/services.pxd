@@ -26,4 +26,5 @@ cdef class MqttServices:
     cdef public object wills
     cdef public object sys_tree
     cdef object _connects
+    cdef object _client_connects
     cdef public object sys_counts

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
+from hashlib import blake2b
 from typing import Protocol
 
 from core.broker import Broker
@@ -25,10 +27,13 @@ from gateway.mqtt.sys_counts import SysCounts
 from gateway.mqtt.sys_tree import SysTree
 from gateway.mqtt.wills import Wills
 from gateway.net.held_publishers import HeldConnection, HeldPublishers
+from gateway.net.paces import take_one
 from gateway.net.protocol import Transport
-from gateway.rates import Rate
+from gateway.rates import Rate, Recent
 from gateway.settings import MqttSettings
 from gateway.version import VERSION
+
+KEY_BYTES = 16  # by which the rate of a client is kept: identifiers may be long
 
 
 class OpenConnection(Attached, HeldConnection, Protocol):
@@ -78,6 +83,7 @@ class MqttServices:
         self.strangers: set[OpenConnection] = set()  # not let in yet
         self.settings = settings
         self._connects: Rate | None = None
+        self._client_connects: Recent[Rate] = Recent()
         self.set_publishing(settings)
         broker.hold(self.sessions.held_positions)
         broker.hold(self.subscribing.sharing.held_positions)
@@ -100,6 +106,14 @@ class MqttServices:
             return False
         self._connects.take(1)
         return True
+
+    def may_come(self, user: str, client_id: bytes, now_ms: int) -> bool:
+        """Return whether a client of a user, who was shown to be that, is let in once more at this moment."""
+        per_s = self.settings.client_connects_rate
+        if not per_s:
+            return True
+        name = blake2b(user.encode() + b"\0" + client_id, digest_size=KEY_BYTES).digest()
+        return take_one(self._client_connects.find(name, per_s, partial(Rate, per_s, now_ms)), now_ms)
 
     def limit_expiry(self, expiry_s: int) -> int:
         """Return the session expiry that is granted for one that is asked for."""

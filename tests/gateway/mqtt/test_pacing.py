@@ -105,6 +105,38 @@ def test_so_many_clients_come_in_a_second(make_world, is_5):
     assert world.connect(b"e").take() == [connack()]
 
 
+@pytest.mark.parametrize("is_5", [False, True])
+def test_one_client_comes_in_so_often_a_second_and_others_as_often(make_world, is_5):
+    ann = {"password_hash": quick_hash("secret")}
+    world = make_world(client_connects_rate=2, auth={"users": {"ann": ann}})
+    connect = connect_5 if is_5 else mqtt.connect
+
+    def code(client_id, **login):
+        (data, *_) = world.dial().send(connect(client_id, **login)).take()
+        return connack_of(data)[1] if is_5 else data[3]
+
+    refused = ReasonCode.CONNECTION_RATE_EXCEEDED if is_5 else 3
+    assert [code(b"a") for _ in range(4)] == [0, 0, refused, refused]
+    assert [code(b"b") for _ in range(2)] == [0, 0]
+    wrong = [code(b"c", user=b"ann", password=b"guess") for _ in range(4)]
+    assert refused not in wrong  # and nobody else's guesses keep a client out
+    assert [code(b"c", user=b"ann", password=b"secret") for _ in range(3)] == [0, 0, refused]
+    world.now_ms += 600
+    assert [code(b"a") for _ in range(2)] == [0, refused]
+    world.door.reload(GatewaySettings(mqtt=MqttSettings()))
+    assert code(b"a") == 0
+
+
+def test_client_that_comes_too_often_leaves_the_connection_and_the_session_that_it_has(make_world):
+    world = make_world(client_connects_rate=1)
+    first = world.client(b"a", (b"t", 1), clean=False)
+    again = world.dial().send(mqtt.connect(b"a", clean=False))
+    assert again.take() == [connack(3)]
+    assert again.is_closed
+    publish_all(world, [b"x"])
+    assert take_and_acknowledge(first) == [b"x"]
+
+
 @pytest.mark.parametrize("qos", [1, 2])
 def test_oldest_give_way_where_too_many_wait(make_world, qos):
     world = make_world(queued_count_max=3)
