@@ -37,6 +37,11 @@ class Pacing:
         """Return how many bytes of bodies may be taken now, at least one."""
         return max(min((rate.left(now_ms) for rate in self._sizes), default=_ANY), 1)
 
+    def begin(self, now_ms: int) -> Pacing:
+        """Begin with a pause where others that share a rate have taken what there was; return itself."""
+        self.note(0, 0, now_ms)
+        return self
+
     def note(self, count: int, size: int, now_ms: int) -> bool:
         """Take note of messages that were taken; return whether a pause begins."""
         wait_ms = 0

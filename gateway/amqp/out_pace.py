@@ -32,6 +32,8 @@ class OutPace:
 
     def room(self) -> int:
         """Return how many messages may be sent now."""
+        if not self._pacing.is_paused:
+            self.note(0, 0)  # others that share a rate may have taken what there was
         return 0 if self._pacing.is_paused else self._pacing.allow(self._read_ms())
 
     def note(self, count: int, size: int) -> None:

@@ -177,13 +177,15 @@ class RocketmqServices:
         identity = connection.identity
         of_user = None if identity is None else self.authenticator.quotas.find_rates(identity.user, now_ms)
         pacing = make_pacing(0, 0, of_user, now_ms, connection.own_rates, *connection.transport.shared.incoming)
-        return None if pacing is None else SendPace(pacing)
+        return None if pacing is None else SendPace(pacing.begin(now_ms))
 
     def find_out_pacing(self, connection: OpenConnection, now_ms: int) -> Pacing | None:
         """Return how fast a connection is given messages, None where there is no limit."""
         identity = connection.identity
         of_user = None if identity is None else self.authenticator.quotas.find_out_rates(identity.user, now_ms)
-        return make_pacing(0, 0, of_user, now_ms, connection.own_out_rates, *connection.transport.shared.outgoing)
+        shared = connection.transport.shared.outgoing
+        pacing = make_pacing(0, 0, of_user, now_ms, connection.own_out_rates, *shared)
+        return None if pacing is None else pacing.begin(now_ms)
 
     def forget(self, connection: OpenConnection) -> None:
         """Forget a connection that is closed."""

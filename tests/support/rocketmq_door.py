@@ -15,13 +15,12 @@ from gateway.net.protocol import Transport
 from gateway.retention import Retention
 from gateway.rocketmq.door import RocketmqDoor
 from gateway.rocketmq.handler import RocketmqHandler
-from gateway.runtime import Clock
 from gateway.settings import AuthSettings, RocketmqSettings, UserSettings
 from lmq.remoting.commands import Command, decode_header
 from lmq.remoting.frames import Frames, cut_frames
 from lmq.remoting.message_codec import Record, decode_records
 from lmq.remoting.response_codes import ResponseCode
-from tests.support.logins import HandWork
+from tests.support.logins import HandClock, HandWork
 from tests.support.rocketmq import LOCALHOST, request_frame, send_frame
 
 NOW_MS = 1_790_000_000_000
@@ -211,7 +210,7 @@ class DoorSite:
         self.broker = Broker(self.engine, parent_topic=b"LMQ_PARENT", metrics=Metrics())
         self.checks = HandWork()
         auth = AuthSettings(rocketmq_anonymous=anonymous, users=users or {})
-        self.authenticator = Authenticator(auth, {}, Clock(), self.checks)
+        self.authenticator = Authenticator(auth, {}, HandClock(lambda: self.now_ms), self.checks)
         self.retention = Retention(self.store.retention, RetentionSettings())
         self.door = make_door(self, settings, self.retention)
         self._count = 0
