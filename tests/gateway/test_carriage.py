@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import ssl
+
 import pytest
 from cryptography import x509
 
@@ -11,7 +13,7 @@ from gateway.net.streams.proxy_header import ProxyHeader
 from gateway.net.streams.tls import TlsLayer
 from gateway.net.streams.websocket import WebSocketLayer
 from gateway.settings import SettingsError
-from tests.support.certificates import authority_file, client_context, client_files, issue
+from tests.support.certificates import authority_file, client_context, client_files, issue, revoke
 from tests.support.gateway import ANY_PORT
 from tests.support.listening import tls
 from tests.support.tls import Client, shake_hands
@@ -66,6 +68,38 @@ def protocol_of(listen, offered):
 def test_each_door_agrees_to_its_own_protocol(name, websocket, protocol):
     listen = Listen(name, ANY_PORT, tls(), websocket=websocket)
     assert protocol_of(listen, ["h2", protocol]) == protocol
+
+
+def open_as(listen, **client):
+    """Return what a client that shakes hands has of its connection."""
+    context = client_context(**client)
+    context.check_hostname = False
+    found = Client(context, "b.test")
+    (layer, *_) = Carriage(listen).make_layers("")
+    shake_hands(layer, found)
+    return found.object
+
+
+def test_terms_of_tls_are_those_of_the_settings(tmp_path):
+    gone, other = client_files("gone"), issue(tmp_path / "b", "b.test")
+    crl = revoke(tmp_path, gone[0])
+    more = ({"certificate": other[0], "key": other[1]},)
+    listen = Listen("mqtt", ANY_PORT, tls(client_ca=authority_file(), crl=crl, more_certificates=more))
+    shown = open_as(listen, shows=client_files()).getpeercert(binary_form=True)
+    assert x509.load_der_x509_certificate(shown) == x509.load_pem_x509_certificate(other[0].read_bytes())
+    with pytest.raises(StreamError, match="certificate revoked"):
+        open_as(listen, shows=gone)
+    old = {"version": ssl.TLSVersion.TLSv1_2}
+    with pytest.raises(StreamError, match="unsupported protocol"):
+        open_as(Listen("amqp", ANY_PORT, tls(version_min="1.3")), **old)
+    ciphers = "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305"
+    assert "CHACHA20" in open_as(Listen("amqp", ANY_PORT, tls(ciphers=ciphers)), **old).cipher()[0]
+    with pytest.raises(StreamError, match="no protocol was agreed to"):
+        open_as(Listen("mqtt", ANY_PORT, tls(alpn_required=True)))
+    optional = Listen("mqtt", ANY_PORT, tls(client_ca=authority_file(), client_certificate="optional"))
+    assert open_as(optional).version()
+    with pytest.raises(StreamError, match="did not return a certificate"):
+        open_as(Listen("mqtt", ANY_PORT, tls(client_ca=authority_file())))
 
 
 def test_files_that_change_have_other_stamps(tmp_path):

@@ -1,15 +1,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import pytest
 
+from gateway.app import Gateway
 from gateway.certificate_watch import LOOK_INTERVAL_MS
+from gateway.listen_settings import find_address
 from gateway.listeners import check_certificates
 from gateway.settings import AdminSettings, AmqpSettings, GatewaySettings, MqttSettings, RocketmqSettings, SettingsError
+from tests.support import mqtt
 from tests.support.certificates import client_context, issue
 from tests.support.gateway import ANY_PORT, make_settings, running_gateway
 from tests.support.listening import secure
+from tests.support.rocketmq import request_frame
 
 
 @pytest.mark.asyncio
@@ -25,6 +30,46 @@ async def test_each_address_of_each_door_is_told_in_order(tmp_path):
         assert len({line.split()[2] for line in lines}) == len(lines)
         host, port = gateway.listening["mqtt"]
         assert lines[0] == f"listening mqtt {host}:{port}"
+
+
+FIRST_BYTES = {  # of a client of each door, and what begins the answer that lets it go on
+    "mqtt": (mqtt.connect(b""), mqtt.connack()),
+    "amqp": (b"AMQP\x00\x00\x09\x01", b"\x01\x00\x00"),
+    "broker": (request_frame(105, topic="TBW102"), b"\x00"),
+}
+
+
+async def is_let_in(name, address, writers):
+    """Return whether one more client that stays is answered."""
+    said, answer = FIRST_BYTES[name]
+    reader, writer = await asyncio.open_connection(*address)
+    writers.append(writer)
+    with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+        writer.write(said)
+        return await reader.readexactly(len(answer)) == answer
+    return False
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("name", FIRST_BYTES)
+async def test_limits_of_one_address_are_no_other_s(tmp_path, name):
+    listen = [{"address": ANY_PORT, "connections_max": 1}, {"address": ANY_PORT, "connects_rate": 1}, ANY_PORT]
+    block = {"broker": {"rocketmq": RocketmqSettings(namesrv="off", broker=listen)}}
+    block |= {"mqtt": {"mqtt": MqttSettings(listen=listen)}, "amqp": {"amqp": AmqpSettings(listen=listen)}}
+    gateway = Gateway(make_settings(tmp_path, **block[name]))
+    gateway._paces._read_ms = lambda: 0
+    await gateway.start()
+    writers = []
+    try:
+        bound = [find_address(line.split()[2]) for line in gateway.lines() if line.split()[1] == name]
+        served = [await is_let_in(name, address, writers) for address in bound for _ in range(2)]
+        assert served == [True, False, True, False, True, True]
+        refused = gateway.doors["rocketmq" if name == "broker" else name].metrics.refused
+        assert (refused["listener_connections_max"], refused["listener_connects_rate"]) == (1, 1)
+    finally:
+        for writer in writers:
+            writer.close()
+        await gateway.stop()
 
 
 def test_certificates_that_cannot_be_used_are_named_with_their_address(tmp_path):

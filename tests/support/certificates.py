@@ -9,8 +9,11 @@ import tempfile
 from pathlib import Path
 
 import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
 
 from gateway.net.streams.tls_context import TlsFiles
+from gateway.runtime import Clock
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="lmq-certificates-")
 EXPIRED_AT = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
@@ -54,6 +57,21 @@ def client_files(common_name="sensor-1", of="first", *, is_expired=False):
     """Return the certificate and key of a client."""
     folder = Path(_FOLDER.name) / f"client-{of}-{common_name}-{is_expired}"
     return issue(folder, f"{common_name}.test", of=of, common_name=common_name, is_expired=is_expired)
+
+
+def revoke(folder, *paths, of="first"):
+    """Return a file that lists certificates as revoked by their authority."""
+    own = authority(of)
+    key = serialization.load_pem_private_key(own.private_key_pem.bytes(), None)
+    now = dt.datetime.fromtimestamp(Clock().now_ms() / 1_000, dt.UTC)
+    issuer = x509.load_pem_x509_certificate(own.cert_pem.bytes()).subject
+    builder = x509.CertificateRevocationListBuilder(issuer, now - dt.timedelta(1), now + dt.timedelta(9))
+    for path in paths:
+        number = x509.load_pem_x509_certificate(path.read_bytes()).serial_number
+        builder = builder.add_revoked_certificate(x509.RevokedCertificateBuilder(number, now).build())
+    found = folder / "crl.pem"
+    found.write_bytes(builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+    return found
 
 
 def make_files(**changes):

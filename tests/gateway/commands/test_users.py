@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
 from typing import get_args
 
 import pytest
 
 from gateway.commands.users import TAGS, listed
 from gateway.settings import UserTag
+from tests.support import mqtt
 from tests.support.commands import call_lmq, check_told, told_json
 
 
@@ -51,6 +54,53 @@ def test_users_are_made_granted_listed_and_deleted(running):
     check_told(call_lmq("grant", "bob/1", "--all", *admin), "^lmq: no user 'bob/1'$", code=4)
     check_told(call_lmq("revoke", "bob/1", *admin), "^lmq: user 'bob/1' has no such permissions in vhost '/'$", code=4)
     check_told(call_lmq("user", "add", "", *new, *admin), "^lmq: a name is empty$")
+
+
+@pytest.fixture
+def dial(running):
+    with contextlib.ExitStack() as opened:
+        yield lambda password: log_in(opened, running.address("mqtt"), password)
+
+
+def log_in(opened, address, password):
+    """Return a connection of eve's, and what its CONNECT is answered."""
+    sock = opened.enter_context(socket.create_connection(address, timeout=30))
+    sock.sendall(mqtt.connect(b"of-eve", user=b"eve", password=password))
+    return sock, sock.recv(4)
+
+
+def ask_for(sock, topic):
+    """Return the code of a subscription."""
+    sock.sendall(mqtt.subscribe(1, (topic, 0)))
+    return sock.recv(5)[-1]
+
+
+@pytest.mark.slow
+def test_what_is_changed_counts_at_once_for_a_client_that_is_in(running, dial):
+    admin = ("--admin", f"127.0.0.1:{running.port('admin')}")
+
+    def change(*words):
+        told = call_lmq(*words, *admin)
+        assert told.exit_code == 0, told.stderr
+
+    change("user", "add", "eve", "--new-password", "secret")
+    sock, answer = dial(b"secret")
+    assert answer == mqtt.connack()
+    assert ask_for(sock, b"a") == 0x80
+    change("grant", "eve", "--all")
+    assert ask_for(sock, b"a") == 0
+    change("revoke", "eve")
+    assert sock.recv(1) == b""  # it may read less
+    sock, _ = dial(b"secret")
+    assert ask_for(sock, b"a") == 0x80
+    change("user", "passwd", "eve", "--new-password", "other")
+    assert sock.recv(1) == b""
+    assert dial(b"secret")[1] == mqtt.connack(4)
+    sock, answer = dial(b"other")
+    assert answer == mqtt.connack()
+    change("user", "delete", "eve", "--yes")
+    assert sock.recv(1) == b""
+    assert dial(b"other")[1] == mqtt.connack(4)
 
 
 @pytest.mark.slow

@@ -10,7 +10,9 @@ import struct
 import pytest
 
 from core.metrics import LoopMetrics
+from gateway.limits_settings import AddressLimitsSettings
 from gateway.net.limits import TURNED_MAX, ConnectionLimits
+from gateway.net.paces import AllPaces, ListenerRates
 from gateway.net.shares import READS_NS, Shares
 from gateway.net.transport import HIGH_WATER_BYTES, UNREAD_BYTES_MAX
 from tests.support.connections import RecordingHandler, open_site, run_turns
@@ -32,6 +34,20 @@ async def test_bytes_go_to_the_handler_and_back():
         await handler.until("closed")
         assert len(site.table) == 0
         assert handler.calls == ["data", "eof", "closed"]
+
+
+async def test_connection_has_the_rates_of_its_address_and_of_the_one_that_it_came_to():
+    async with open_site() as site:
+        paces = AllPaces(AddressLimitsSettings(bytes_out_rate=7), site.clock.now_ms).of("test", 0)
+        site.endpoint.paces = paces.at(ListenerRates(messages=9))
+        reader, writer = await site.connect()
+        writer.write(b"x")
+        assert await reader.readexactly(1) == b"x"
+        shared = site.handlers[0].transport.shared
+        assert [rate.per_s for rates in shared.incoming for rate in rates.messages] == [9]
+        assert [rate.per_s for rates in shared.outgoing for rate in rates.sizes] == [7]
+        writer.close()
+        await site.handlers[0].until("closed")
 
 
 async def test_operators_who_listen_are_told_of_a_connection_when_it_comes_and_when_it_goes():

@@ -10,8 +10,12 @@ import aiomqtt
 import aiormq
 import pytest
 
+from lmq.remoting.commands import decode_header
+from lmq.remoting.signature import AccessKeys
+from tests.support import mqtt
 from tests.support.admin import managed_gateway
 from tests.support.logins import quick_hash
+from tests.support.rocketmq import request_frame, signed
 
 pytestmark = pytest.mark.asyncio
 QUICK = quick_hash("secret")
@@ -161,6 +165,55 @@ async def test_sessions_of_a_deleted_user_end(tmp_path):
                     while any(session.owner == b"bob" for session in sessions):
                         await asyncio.sleep(0)
         assert {session.client_id for session in sessions} == {b"ann-0", b"ann-1"}
+
+
+BOBS = AccessKeys("bob", "a secret of bob's")
+
+
+async def ask_rocketmq(streams):
+    """Return the code of the answer to a question that bob signs."""
+    reader, writer = streams
+    writer.write(signed(request_frame(105, topic="TBW102"), BOBS))
+    answer = await reader.readexactly(int.from_bytes(await reader.readexactly(4)))
+    end = 4 + int.from_bytes(answer[1:4])
+    return decode_header(answer[0], answer[4:end], answer[end:]).code
+
+
+async def test_connections_of_a_deleted_user_end_at_each_door_and_no_others_and_it_comes_in_no_more(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        for name in ("ann", "bob"):
+            await client.put(f"/api/users/{name}", json={**BOB, "secret": BOBS.secret_key})
+            await client.put(f"/api/permissions/%2F/{name}", json=ALL)
+        address = gateway.listening["mqtt"]
+        old, new, anns = [await asyncio.open_connection(*address) for _ in range(3)]
+        old[1].write(mqtt.connect(b"old", user=b"bob", password=b"secret"))
+        new[1].write(mqtt.connect_5(b"new", user=b"bob", password=b"secret"))
+        anns[1].write(mqtt.connect(b"anns", user=b"ann", password=b"secret"))
+        assert [(await one[0].readexactly(4))[3] for one in (old, anns)] == [0, 0]
+        assert (await new[0].readexactly(4))[3] == 0
+        url = "amqp://bob:secret@{}:{}/".format(*gateway.listening["amqp"])
+        amqp = await aio_pika.connect(url)
+        rocketmq = await asyncio.open_connection(*gateway.listening["broker"])
+        assert await ask_rocketmq(rocketmq) == 0
+        assert (await client.delete("/api/users/bob")).status_code == 204
+        async with asyncio.timeout(10):
+            assert await old[0].read() == b""
+            assert b"\xe0\x01\x87" in (await new[0].read()).replace(b"\xe0\x02\x87\x00", b"\xe0\x01\x87")
+            assert await rocketmq[0].read() == b""
+            while not amqp.transport.connection.is_closed:
+                await asyncio.sleep(0)
+        anns[1].write(mqtt.publish(b"a", b"1", qos=1, packet_id=1))
+        assert await anns[0].readexactly(4) == mqtt.puback(1)
+        again = await asyncio.open_connection(*address)
+        again[1].write(mqtt.connect(b"old", user=b"bob", password=b"secret"))
+        assert await again[0].read() == mqtt.connack(4)
+        with pytest.raises(aiormq.exceptions.AMQPError):
+            await aio_pika.connect(url)
+        other = await asyncio.open_connection(*gateway.listening["broker"])
+        assert await ask_rocketmq(other) == 16
+        assert (await client.get("/api/whoami", auth=("bob", "secret"))).status_code == 401
+        for _, writer in (old, new, anns, rocketmq, again, other):
+            writer.close()
 
 
 async def test_a_hash_is_made_that_definitions_take(tmp_path):

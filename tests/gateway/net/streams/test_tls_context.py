@@ -1,23 +1,20 @@
 from __future__ import annotations
 
-import datetime as dt
 import ssl
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import serialization
 
 from gateway.net.streams.layer import StreamError
 from gateway.net.streams.tls import TlsLayer
 from gateway.net.streams.tls_context import TlsError, make_context, make_secured
-from gateway.runtime import Clock
 from tests.support.certificates import (
-    authority,
     authority_file,
     client_context,
     client_files,
     issue,
     make_files,
+    revoke,
     server_files,
 )
 from tests.support.tls import Client, shake_hands
@@ -124,21 +121,6 @@ def test_a_client_shows_its_certificate_by_whatever_name_it_calls_us(tmp_path):
 
 
 # Certificates that were revoked
-
-
-def revoke(folder, *paths, of="first"):
-    """Return a file that lists certificates as revoked by their authority."""
-    own = authority(of)
-    key = serialization.load_pem_private_key(own.private_key_pem.bytes(), None)
-    now = dt.datetime.fromtimestamp(Clock().now_ms() / 1_000, dt.UTC)
-    issuer = x509.load_pem_x509_certificate(own.cert_pem.bytes()).subject
-    builder = x509.CertificateRevocationListBuilder(issuer, now - dt.timedelta(1), now + dt.timedelta(9))
-    for path in paths:
-        number = x509.load_pem_x509_certificate(path.read_bytes()).serial_number
-        builder = builder.add_revoked_certificate(x509.RevokedCertificateBuilder(number, now).build())
-    found = folder / "crl.pem"
-    found.write_bytes(builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
-    return found
 
 
 @pytest.mark.parametrize("version", VERSIONS)
