@@ -94,15 +94,13 @@ class Access:
 
     def _refused(self, right: str, what: str, name: str) -> AmqpError:
         reason = f"{right} access to {what} '{name}' in vhost '{self._vhost}' refused for user '{self._user}'"
-        return AmqpError(ReplyCode.ACCESS_REFUSED, reason, denied=f"{what} '{name}'{self._by(right, name.encode())}")
-
-    def _by(self, right: str, name: bytes) -> str:
-        by = self._may.find_decider(right, name, self._vhost_name)
-        return f" by={by}" if by else ""
+        by = self._may.find_decider(right, name.encode(), self._vhost_name)
+        return AmqpError(ReplyCode.ACCESS_REFUSED, reason, denied=f"{what} '{name}'", by=by)
 
     def _refused_topic(self, right: str, exchange: str, key: str) -> AmqpError:
         reason = f"{right} access to topic '{key}' in exchange '{exchange}' in vhost '{self._vhost}' refused"
         topic_filter = filter_from_binding_key(key.encode())
-        by = self._by("bind topic", topic_filter) if right == "read" else self._by("publish", topic_filter)
-        denied = f"exchange '{exchange}' key '{key}'{by}"
-        return AmqpError(ReplyCode.ACCESS_REFUSED, f"{reason} for user '{self._user}'", denied=denied)
+        action = "bind topic" if right == "read" else "publish"
+        by = self._may.find_decider(action, topic_filter, self._vhost_name)
+        denied = f"exchange '{exchange}' key '{key}'"
+        return AmqpError(ReplyCode.ACCESS_REFUSED, f"{reason} for user '{self._user}'", denied=denied, by=by)

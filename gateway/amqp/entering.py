@@ -51,7 +51,7 @@ def enter(vhosts: VirtualHosts, name: str, connection: Entrant, identity: Identi
         if over is not None:
             reason = f"connection refused for user '{identity.user}': {over}"
             by = f"{'connects-rate' if over.is_rate else 'max-connections'}={over.limit}"
-            raise AmqpError(ReplyCode.NOT_ALLOWED, reason, index, denied=f"vhost '{name}' by={by}")
+            raise AmqpError(ReplyCode.NOT_ALLOWED, reason, index, denied=f"vhost '{name}'", by=by)
         if connection.output.connection is not None:
             connection.output.connection.check_channel = partial(check_channels, quotas, identity.user)
     found.connections.add(connection)

@@ -37,16 +37,25 @@ class AmqpError(Exception):
         method_index: Class and method (16 bits each) that the error is about, 0 for none.
         is_fatal: Whether the whole connection ends; by default that is in the code.
         denied: What the user may not do, for the log; empty where it is no matter of rights.
+        by: The rule or limit that says so; empty where there is none.
     """
 
     def __init__(
-        self, code: ReplyCode, reason: str, method_index: int = 0, *, is_fatal: bool | None = None, denied: str = ""
+        self,
+        code: ReplyCode,
+        reason: str,
+        method_index: int = 0,
+        *,
+        is_fatal: bool | None = None,
+        denied: str = "",
+        by: str = "",
     ) -> None:
         super().__init__(f"{code.name} - {reason}")
         self.code = code
         self.reason = reason
         self.method_index = method_index
         self.denied = denied
+        self.by = by
         self.is_fatal = code not in SOFT if is_fatal is None else is_fatal
 
     @property

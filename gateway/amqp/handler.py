@@ -270,7 +270,7 @@ class AmqpHandler(ConnectionHandler):
             error.method_index = error.method_index or event.method.index
         self._door.metrics.refuse(error.code.name.lower())
         if error.denied:
-            self._note_denied(event, error.denied)
+            self._note_denied(event, error.denied, error.by)
         else:
             LOGGER.info(
                 "refused conn=%d channel=%s error=%s", self._transport.conn_id, channel and channel.number, error
@@ -302,9 +302,9 @@ class AmqpHandler(ConnectionHandler):
         elif isinstance(event, ConnectionEnded):
             self._end(event)
 
-    def _note_denied(self, event: Event, name: str) -> None:
+    def _note_denied(self, event: Event, name: str, by: str) -> None:
         self._denials = self._denials or Denials(self._door.actor(self._transport, self._identity.user))
-        self._denials.note("publish" if isinstance(event, PublishRun) else "operation", name)
+        self._denials.note("publish" if isinstance(event, PublishRun) else "operation", name, by)
 
     def _do_open(self, event: OpenAsked, connection: AmqpConnection) -> None:
         self._enter(enter(self._door.vhosts, event.vhost, self, self._identity, self._door.authenticator.quotas))

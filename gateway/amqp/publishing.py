@@ -312,8 +312,7 @@ class Publisher:
         of_topic = what.startswith("topic") and self._is_topic_space(name, topic)
         by = may.find_decider("publish", topic) if of_topic else ""
         by = by or may.find_decider("write", exchange_right(name).encode(), self._vhost.name.encode())
-        denied = f"exchange '{name}' key '{key}'" + (f" by={by}" if by else "")
-        return AmqpError(ReplyCode.ACCESS_REFUSED, reason, denied=denied)
+        return AmqpError(ReplyCode.ACCESS_REFUSED, reason, denied=f"exchange '{name}' key '{key}'", by=by)
 
     def _is_topic_space(self, exchange: str, topic: bytes) -> bool:
         return exchange == AMQ_TOPIC and bool(topic) and self._vhost.exchanges.topic_space is not None

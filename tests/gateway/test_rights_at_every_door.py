@@ -324,6 +324,32 @@ def test_denials_are_logged_with_user_and_name(world, caplog):
     ]
 
 
+def test_logins_and_what_is_refused_are_told_at_each_door_with_who_and_why(world):
+    told = []
+    world.authenticator.events.listen(told.append)
+    World.connect(world, b"guess", user=b"bob", password=b"wrong")
+    world.log_in("bob", "wrong")
+    peer = RocketmqPeer(world.site, 904, b"\x7f\0\0\1\0\0\x2a\x9f")
+    peer.give(signed(request_frame(11, opaque=7, topic="HIDDEN", **PULL), AccessKeys("bob", "wrong")))
+    refused = [(str(one.kind), one.actor.door, one.fields["name"], bool(one.fields["reason"])) for one in told]
+    assert refused == [("user.authentication.failure", door, "bob", True) for door in ("mqtt", "amqp", "rocketmq")]
+    told.clear()
+    world.bob_of_mqtt().send(mqtt.subscribe(1, (b"secret/#", 1)), mqtt.publish(b"secret/y", b""))
+    world.bob_of_amqp().call(Basic.Get(queue="hidden"))
+    ask(world, 11, topic="HIDDEN", **PULL)
+    logins = [one for one in told if one.kind == "user.authentication.success"]
+    assert [(one.actor.door, one.actor.user) for one in logins] == [
+        (door, "bob") for door in ("mqtt", "amqp", "rocketmq")
+    ]
+    denied = [one for one in told if one.kind == "access.denied"]
+    assert [(one.actor.door, one.actor.user, *map(one.fields.get, ("action", "name", "by"))) for one in denied] == [
+        ("mqtt", "bob", "subscription", "secret/#", "auth.rules[0]"),
+        ("mqtt", "bob", "publish", "secret/y", "auth.rules[0]"),
+        ("amqp", "bob", "operation", "queue 'hidden'", "auth.rules[1]"),
+        ("rocketmq", "bob", "read", "HIDDEN/0", "auth.rules[1]"),
+    ]
+
+
 def test_answer_of_a_refused_pull_says_what(world):
     peer = RocketmqPeer(world.site, 903, b"\x7f\0\0\1\0\0\x2a\x9f")
     peer.give(signed(request_frame(11, opaque=7, topic="HIDDEN", **PULL), BOB))

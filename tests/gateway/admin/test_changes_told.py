@@ -11,7 +11,7 @@ from gateway.admin.same_site import LOOKS
 from gateway.audit_settings import AuditSettings
 from gateway.auth.users import hash_password
 from gateway.settings import AuthSettings, UserSettings
-from tests.support.admin import make_client, make_view, managed_gateway
+from tests.support.admin import declare, make_client, make_view, managed_gateway
 
 pytestmark = pytest.mark.asyncio
 
@@ -78,6 +78,13 @@ CHANGES = [  # of rights and limits: what is asked, and what is told
     ("DELETE", "/api/user-limits/ann/max-connections", None, "user.limits.cleared"),
     ("PUT", "/api/permissions/%2F/ann", {"configure": "", "write": "", "read": ""}, "permission.created"),
     ("DELETE", "/api/permissions/%2F/ann", None, "permission.deleted"),
+    ("PUT", "/api/topic-permissions/%2F/ann", {"exchange": "e", "write": "", "read": ""}, "topic.permission.created"),
+    ("DELETE", "/api/topic-permissions/%2F/ann", None, "topic.permission.deleted"),
+    ("PUT", "/api/lmq/users/ann/password", {"password": "y"}, "user.password.changed"),
+    ("PUT", "/api/lmq/users/ann/tags", {"tags": ["monitoring"]}, "user.tags.set"),
+    ("POST", "/api/definitions", {"users": []}, "definitions.imported"),
+    ("DELETE", "/api/connections/username/ann", None, "connection.turned.out"),
+    ("POST", "/api/lmq/move", {"source": "a", "destination": "b"}, "messages.moved"),
     ("POST", "/api/lmq/tokens", {"name": "ci", "scopes": ["read"], "user": "ann"}, "token.created"),
     ("DELETE", "/api/lmq/tokens/ci", None, "token.revoked"),
     ("PUT", "/api/policies/%2F/p", {"pattern": "x", "definition": {"max-length": 1}}, "policy.set"),
@@ -90,6 +97,8 @@ async def test_each_change_of_rights_and_limits_is_told_once(tmp_path):
     told = []
     async with managed_gateway(tmp_path / "data") as (gateway, client):
         gateway.authenticator.events.listen(told.append)
+        for queue in ("a", "b"):
+            declare(gateway, queue)
         for method, path, body, kind in CHANGES:
             told.clear()
             answer = await client.request(method, path, json=body)
