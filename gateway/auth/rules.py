@@ -24,7 +24,7 @@ ACTIONS_BY_KIND = {
 """What an action is called where it is known what a name is of."""
 ACTION_OF = {name: action for names in ACTIONS_BY_KIND.values() for action, name in names.items()}
 TOPIC_VHOST = "/"  # that the topic space belongs to
-VHOSTS_MAX = 64  # with an index of their own, of one set of rules
+VHOSTS_MAX = 64  # of which one set of rules remembers which of its groups are for them
 OF_BACKEND = "rules of the back end"
 NOTHING: Mapping[int, Rule] = {}
 PATTERNS_A_STEP = 128  # that are indexed; at most 10 us each, those with expressions too
@@ -32,6 +32,8 @@ RULES_A_STEP = 512  # that are looked at; at most 2 us each
 SETS_MAX = 4_096  # that are remembered: users with the same rules share them
 
 
+Vhosts = tuple[str, ...]
+"""What rules say of virtual hosts: patterns, none for all."""
 Made = TypeVar("Made")
 Steps = Generator[None, None, Made]
 """Work in steps of a millisecond or so, and what it makes."""
@@ -125,6 +127,13 @@ class Rule:
         address = getattr(address, "ipv4_mapped", None) or address
         return any(address in network for network in self._networks)
 
+    @property
+    def is_total(self) -> bool:
+        """Whether the rule is for all that may be done with names."""
+        said = self.said
+        is_of_all = ALL in said.actions or set(said.actions) >= NAME_ACTIONS
+        return is_of_all and not (said.topics or said.names or said.kinds)
+
     def is_for_action(self, action: str) -> bool:
         """Return whether the rule says something of an action, which may be one on names of a kind."""
         kinds = self.said.kinds
@@ -155,15 +164,16 @@ class Rule:
 class RuleSet:
     """Rules with the same conditions behind them, to be asked of topics and names."""
 
-    __slots__ = ("_by_number", "_names", "_rules", "_tells_vhosts_apart", "_tries", "tells_kinds_apart")
+    __slots__ = ("_by_number", "_groups", "_groups_of", "_names", "_rules", "_tries", "tells_kinds_apart")
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = rules
         self.tells_kinds_apart = any(rule.said.kinds for rule in rules)
-        self._tells_vhosts_apart = any(rule.said.vhosts for rule in rules)
         self._by_number = {rule.number: rule for rule in rules}
         self._tries: dict[str, tuple[RuleTrie, int]] = {}
-        self._names: dict[tuple[str, str], NameIndex] = {}
+        self._groups: dict[Vhosts, list[Rule]] | None = None  # rules by what they say of virtual hosts
+        self._groups_of: dict[str, list[Vhosts]] = {}  # of a virtual host that was asked about
+        self._names: dict[tuple[str, Vhosts], NameIndex] = {}
 
     def __len__(self) -> int:
         return len(self._rules)
@@ -192,28 +202,47 @@ class RuleSet:
 
     def find_name(self, action: str, vhost: str, name: str) -> int:
         """Return the first rule for an action on a name, `NO_RULE` where there is none."""
-        key = self._key(action, vhost)
-        index = self._names.get(key)
-        if index is None:
-            deque(self._index_names(*key), maxlen=0)
-            index = self._names[key]
-        return index.find_first(name)
+        said, best = self._said(action), NO_RULE
+        for vhosts in self._find_groups(vhost):
+            index = self._names.get((said, vhosts))
+            if index is None:
+                deque(self._index_names(said, vhosts), maxlen=0)
+                index = self._names[said, vhosts]
+            best = min(best, index.find_first(name))
+        return best
 
-    def _key(self, action: str, vhost: str) -> tuple[str, str]:
-        """Return under which action and virtual host the names are indexed that count for one: others may share it."""
-        said = action if self.tells_kinds_apart else ACTION_OF.get(action, action)
-        return said, vhost if self._tells_vhosts_apart else TOPIC_VHOST
+    def _said(self, action: str) -> str:
+        """Return under which action the names are indexed that count for one: others may share it."""
+        return action if self.tells_kinds_apart else ACTION_OF.get(action, action)
+
+    def _find_groups(self, vhost: str) -> list[Vhosts]:
+        """Return the groups whose rules are for a virtual host."""
+        found = self._groups_of.get(vhost)
+        if found is None:
+            if self._groups is None:
+                deque(self._group(), maxlen=0)
+            assert self._groups is not None
+            found = [vhosts for vhosts, rules in self._groups.items() if rules[0].is_for_vhost(vhost)]
+            if len(self._groups_of) >= VHOSTS_MAX:
+                self._groups_of.clear()
+            self._groups_of[vhost] = found
+        return found
+
+    def _group(self) -> Iterator[None]:
+        groups: dict[Vhosts, list[Rule]] = {}
+        for looked, rule in enumerate(self._rules, 1):
+            if looked % RULES_A_STEP == 0:
+                yield
+            groups.setdefault(rule.said.vhosts, []).append(rule)
+        self._groups = groups
 
     def find_entry(self, vhost: str) -> int:
         """Return the first rule that lets in to a virtual host, or keeps out of all that is there."""
-        for rule in self._rules:
-            said = rule.said
-            is_total = not (said.topics or said.names or said.kinds) and (
-                ALL in said.actions or set(said.actions) >= NAME_ACTIONS
-            )
-            if rule.is_for_vhost(vhost) and (rule.allows or is_total):
-                return rule.number
-        return NO_RULE
+        best = NO_RULE
+        for vhosts in self._find_groups(vhost):
+            entries = (rule.number for rule in (self._groups or {})[vhosts] if rule.allows or rule.is_total)
+            best = min(best, next(entries, NO_RULE))
+        return best
 
     def find_reading_of_all(self) -> int:
         """Return the first rule that denies to read some name, or allows to read all of them."""
@@ -226,22 +255,29 @@ class RuleSet:
         return NO_RULE
 
     @property
-    def asked(self) -> list[tuple[str, str]]:
-        """The actions and virtual hosts whose names were asked for."""
-        return list(self._names)
+    def asked(self) -> list[str]:
+        """The virtual hosts whose names were asked for; VHOSTS_MAX at most."""
+        return list(self._groups_of)
 
     def index(self, before: RuleSet | None = None) -> Iterator[None]:
-        """Make, in steps, what is asked of topics, and of names in the virtual host that has them.
+        """Make, in steps, what is asked of topics and of names.
 
-        And in those that `before`, the rules before these, were asked about.
+        Names of a few rules for some virtual hosts are left for the first question there, but where `before`, the rules
+        before these, were asked about one.
         """
         for action in (PUBLISH, SUBSCRIBE):
             yield from self._index_topics(action)
         actions = [(READ, WRITE, CONFIGURE), *(names.values() for names in ACTIONS_BY_KIND.values())]
-        keys = [self._key(action, TOPIC_VHOST) for action in chain.from_iterable(actions)]
-        keys += [] if before is None else [self._key(*key) for key in before.asked]
-        for key in list(dict.fromkeys(keys))[:VHOSTS_MAX]:
-            yield from self._index_names(*key)
+        wanted = dict.fromkeys(self._said(action) for action in chain.from_iterable(actions))
+        yield from self._group()
+        groups = self._groups or {}
+        found = dict.fromkeys(vhosts for vhosts, rules in groups.items() if len(rules) > PATTERNS_A_STEP)
+        for vhost in [TOPIC_VHOST, *([] if before is None else before.asked)]:
+            found.update(dict.fromkeys(self._find_groups(vhost)))
+            yield
+        for vhosts in found:
+            for action in wanted:
+                yield from self._index_names(action, vhosts)
 
     def _trie(self, action: str) -> tuple[RuleTrie, int]:
         """Return the filters of an action's rules, and the number of the first rule that is for all topics."""
@@ -265,12 +301,12 @@ class RuleSet:
                 always = min(always, rule.number)
         self._tries[action] = trie, always
 
-    def _index_names(self, action: str, vhost: str) -> Iterator[None]:
+    def _index_names(self, action: str, vhosts: Vhosts) -> Iterator[None]:
         index, count = NameIndex(), 0
-        for looked, rule in enumerate(self._rules, 1):
+        for looked, rule in enumerate((self._groups or {})[vhosts], 1):
             if looked % RULES_A_STEP == 0:
                 yield
-            if rule.is_for_action(action) and rule.is_for_vhost(vhost):
+            if rule.is_for_action(action):
                 for name in rule.said.names:
                     index.add(name, rule.number)
                     count += 1
@@ -278,9 +314,7 @@ class RuleSet:
                         yield
                 if not rule.said.topics and not rule.said.names:
                     index.add_always(rule.number)
-        if len(self._names) >= VHOSTS_MAX:
-            self._names.clear()
-        self._names[action, vhost] = index
+        self._names[action, vhosts] = index
 
 
 class Rules:

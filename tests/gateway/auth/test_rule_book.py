@@ -225,6 +225,22 @@ def test_question_after_a_change_of_many_rules_makes_no_index(monkeypatch):
     assert made == []
 
 
+def test_first_question_of_a_virtual_host_makes_no_index_of_many_rules(monkeypatch):
+    everywhere = [{"permit": "allow", "names": [f"q{i}"]} for i in range(1_100)]
+    named = [{"permit": "allow", "vhosts": ["plant-*"], "names": [f"p{i}"]} for i in range(1_100)]
+    book = make_book(allows=False)
+    steps = Steps(book)
+    change(book, *everywhere, *named, allows=False)
+    assert steps.run() > 20
+    made = note_indexes(monkeypatch)
+    may = of(book)
+    for vhost, name, is_allowed in ((b"new", b"q7", True), (b"new", b"p7", False), (b"plant-1", b"p7", True)):
+        assert may.may_read(vhost, name) is is_allowed
+        assert may.may_configure(vhost, name) is is_allowed
+    assert may.may_write(b"plant-2", b"q1099")
+    assert made == []
+
+
 def test_nothing_is_made_of_many_rules_before_the_first_step(monkeypatch):
     said = [RuleSettings.model_validate(one) for one in many(DENY)]
     lists = RuleLists([], lambda: None)

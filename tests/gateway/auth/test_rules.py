@@ -1,7 +1,12 @@
 from __future__ import annotations
 
-import pytest
+from collections import deque
 
+import pytest
+from hypothesis import given, strategies as st
+
+from gateway.auth.name_patterns import compile_any
+from gateway.auth.rule_trie import NO_RULE
 from gateway.auth.rules import RuleSet, Subject, keep_same, know_rules, make_rules, make_whole
 from gateway.rule_settings import RuleSettings
 
@@ -87,6 +92,31 @@ def test_names_are_of_their_virtual_host():
     assert rule_set.find_name("write", "v1", "q") > 0
     for number in range(200):
         assert rule_set.find_name("read", f"v{number}", "q") == 0
+
+
+SOME = {
+    "vhosts": st.sampled_from([[], ["/"], ["v*"], ["v1", "w"], ["*"]]),
+    "names": st.sampled_from([[], ["q"], ["q*"], ["re:^[qr]$", "s"]]),
+    "actions": st.sampled_from([["all"], ["read"], ["write", "publish"]]),
+}
+
+
+@given(st.lists(st.fixed_dictionaries(SOME), max_size=12))
+def test_the_first_rule_for_a_name_decides_whatever_virtual_hosts_rules_are_for(said):
+    made = rules(*said)
+    rule_set = RuleSet(made)
+    deque(rule_set.index(), maxlen=0)
+    for vhost in ("/", "v1", "w", "x"):
+        for name in ("q", "qq", "r", "s"):
+            for action in ("read", "write"):
+                found = [
+                    rule.number
+                    for rule in made
+                    if rule.is_for_action(action)
+                    and rule.is_for_vhost(vhost)
+                    and (not rule.said.names or compile_any(rule.said.names)(name))
+                ]
+                assert rule_set.find_name(action, vhost, name) == min(found, default=NO_RULE)
 
 
 def test_rules_of_other_virtual_hosts_are_not_for_the_topic_space():
