@@ -9,6 +9,7 @@ from gateway.app import Gateway
 from gateway.certificate_watch import LOOK_INTERVAL_MS
 from gateway.listen_settings import find_address
 from gateway.listeners import check_certificates
+from gateway.net.layered_transport import OPEN_MS
 from gateway.settings import AdminSettings, AmqpSettings, GatewaySettings, MqttSettings, RocketmqSettings, SettingsError
 from tests.support import mqtt
 from tests.support.certificates import client_context, issue
@@ -70,6 +71,32 @@ async def test_limits_of_one_address_are_no_other_s(tmp_path, name):
         for writer in writers:
             writer.close()
         await gateway.stop()
+
+
+@pytest.mark.asyncio
+async def test_half_a_handshake_ends_in_time_at_each_door_and_is_counted_there(tmp_path):
+    listens = {
+        "mqtt": MqttSettings(listen=[secure(), {**secure(), "websocket": "/mqtt"}]),
+        "amqp": AmqpSettings(listen=[secure()]),
+        "rocketmq": RocketmqSettings(namesrv=[secure()], broker=[secure()]),
+    }
+    async with running_gateway(tmp_path, **listens) as gateway:
+        lines = [line.split() for line in gateway.lines()]
+        assert {name for _, name, _ in lines} == {"mqtts", "wss", "amqps", "broker", "namesrv"}
+        stuck = [await asyncio.open_connection(*find_address(address)) for _, _, address in lines]
+        for _, writer in stuck:
+            writer.write(b"\x16\x03\x01\x02\x00\x01")
+        while len(gateway.connections) < len(stuck):
+            await asyncio.sleep(0)
+        now_ms = gateway.clock.now_ms()
+        gateway.timer.run_due(now_ms + OPEN_MS - 5_000)
+        assert len(gateway.connections) == len(stuck)
+        gateway.timer.run_due(now_ms + OPEN_MS + 5_000)
+        for reader, writer in stuck:
+            with contextlib.suppress(ConnectionResetError):
+                assert await reader.read() == b""
+            writer.close()
+        assert [door.metrics.refused for door in gateway.doors.values()] == [{"handshake": n} for n in (2, 1, 2)]
 
 
 def test_certificates_that_cannot_be_used_are_named_with_their_address(tmp_path):

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from gateway.auth.credentials import Identity, Refusal
-from gateway.auth.login_log import log_login, log_refusal, outcome_of, reason_of
+from gateway.auth.login_log import log_login, log_refusal, outcome_of, reason_of, tell_penalty
 from gateway.auth.permissions import ALL
 from gateway.events import Actor, Events, Kind
 
@@ -37,6 +37,15 @@ def test_logins_and_refusals_bear_connection_and_name(caplog):
         ("dev", "xxxxx", "wrong user name or password"),
         ("dev", "eve", "wrong user name or password"),
     }
+
+
+def test_address_that_is_refused_is_told_with_how_long():
+    events, told = Events(), []
+    events.listen(told.append)
+    tell_penalty(events, "192.0.2.7", 60)
+    assert [(event.kind, event.actor.peer, event.fields) for event in told] == [
+        (Kind.ADDRESS_REFUSED, "192.0.2.7", {"for_s": 60})
+    ]
 
 
 def test_an_outcome_is_a_word():
