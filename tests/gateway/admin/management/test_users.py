@@ -68,6 +68,39 @@ async def test_a_hash_of_rabbitmq_is_taken_and_told_as_it_was(tmp_path):
         del gateway
 
 
+def b64(raw):
+    return base64.b64encode(raw).decode()
+
+
+HASHES = {  # of the password `secret`, as other brokers keep them
+    "rabbitmq-sha256": (b64(b"salt" + hashlib.sha256(b"saltsecret").digest()), "rabbit_password_hashing_sha256"),
+    "rabbitmq-sha512": (b64(b"salt" + hashlib.sha512(b"saltsecret").digest()), "rabbit_password_hashing_sha512"),
+    "mosquitto-7": (f"$7$101${b64(b'salt')}${b64(hashlib.pbkdf2_hmac('sha512', b'secret', b'salt', 101, 64))}", "lmq_"),
+    "mosquitto-6": (f"$6${b64(b'salt')}${b64(hashlib.sha512(b'secretsalt').digest())}", "lmq_"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # aiormq's, of a refused connection
+async def test_users_with_hashes_of_other_brokers_come_in_by_each_door_also_after_a_start(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        for name, (text, algorithm) in HASHES.items():
+            said = {"password_hash": text, "hashing_algorithm": algorithm, "tags": "monitoring"}
+            assert (await client.put(f"/api/users/{name}", json=said)).status_code == 201
+            await client.put(f"/api/permissions/%2F/{name}", json=ALL)
+    async with managed_gateway(tmp_path) as (gateway, client):
+        for name in HASHES:
+            async with aiomqtt.Client(*gateway.listening["mqtt"], username=name, password="secret"):
+                pass
+            url = "amqp://{}:{}@{}:{}/"
+            await (await aio_pika.connect(url.format(name, "secret", *gateway.listening["amqp"]))).close()
+            assert (await client.get("/api/whoami", auth=(name, "secret"))).json()["name"] == name
+            with pytest.raises(aiomqtt.MqttError):
+                await aiomqtt.Client(*gateway.listening["mqtt"], username=name, password="Secret").__aenter__()
+            with pytest.raises(aiormq.exceptions.AMQPError):
+                await aio_pika.connect(url.format(name, "Secret", *gateway.listening["amqp"]))
+            assert (await client.get("/api/whoami", auth=(name, "Secret"))).status_code == 401
+
+
 async def test_a_new_user_may_nothing_and_then_what_the_permissions_say(tmp_path):
     async with managed_gateway(tmp_path) as (gateway, client):
         await client.put("/api/users/bob", json=BOB)
