@@ -75,6 +75,10 @@ async def test_token_is_for_its_scopes_alone(tmp_path):
             assert (await program.delete("/api/queues/%2F/q/contents")).status_code == 204
             assert (await program.put("/api/users/ann", json={"password": "x", "tags": ""})).status_code == 401
             assert (await program.post("/api/queues/%2F/q/get", json={"count": 1})).status_code == 401
+            for path in ("/api/overview", "/api/connections", "/api/nodes", "/api/vhosts", "/api/lmq/sessions"):
+                answer = await program.get(path)  # which a token that reads may look at
+                why = answer.json()["reason"]
+                assert (answer.status_code, why.startswith("the token is not for this")) == (401, True), path
             more = {"name": "more", "scopes": ["administrator"]}
             assert (await program.post(TOKENS, json=more)).status_code == 401
             assert (await program.post(TOKENS, json={**more, "scopes": ["queues"]})).status_code == 201
