@@ -166,6 +166,10 @@ class Broker(ReaderTurns):
                 self._retaining.take_in(batch)
             self._wake_up()
 
+    def keep_together(self, on: bool) -> None:  # noqa: FBT001  # a switch
+        """Have what is published until it is switched off be there whole, or not at all; see `Engine`."""
+        self.engine.keep_together(on)
+
     def _on_armed(self) -> None:
         self.request_timer()
 

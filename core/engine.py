@@ -182,6 +182,13 @@ class Engine:
         """
         raise NotImplementedError
 
+    def keep_together(self, on: bool) -> None:  # noqa: FBT001  # a switch
+        """Have what is appended until it is switched off, in the same turn, be there after a crash whole or not at all.
+
+        Where an append fails, what it got through belongs to it.
+        """
+        raise NotImplementedError
+
     @property
     def places_late(self) -> bool:
         """Whether an append leaves the offsets of its batch unknown, and they are asked for with `tell_places`."""

@@ -2,7 +2,7 @@ import cython
 from core cimport octets
 from core.message cimport DispatchSet, PublishBatch, Route
 from core.store.head_index cimport HeadIndex
-from core.store.record_write cimport host_flags, magic_of, write_crc, write_fixed, write_topic
+from core.store.record_write cimport end_part, host_flags, magic_of, write_crc, write_fixed, write_topic
 
 cdef Py_ssize_t _PROPERTIES_BYTES_MAX
 cdef Py_ssize_t _CRC_BYTES
@@ -18,6 +18,9 @@ cdef long long _VARINT_MASK
 cdef Py_ssize_t _SET_SHARE
 cdef Py_ssize_t _PAGE_BYTES
 cdef Py_ssize_t _TOUCHED_PAGES_MAX
+cdef int _UNIT_BEGINS
+cdef int _UNIT_GOES_ON
+cdef int _UNIT_SHIFT
 
 
 @cython.final
@@ -40,6 +43,9 @@ cdef class CommitLog:
     cdef readonly long long store_ms
     cdef readonly long long message_count
     cdef readonly long long dispatch_count
+    cdef int part
+    cdef long long part_base
+    cdef Py_ssize_t part_at
 
     cpdef long long written_until(self)
 
@@ -50,6 +56,9 @@ cdef class CommitLog:
     cpdef touch_pages(self)
 
     cpdef note_sync(self)
+
+    @cython.locals(part=int, view="unsigned char[::1]")
+    cpdef keep_together(self, bint on)
 
     @cython.locals(
         body_buf="const unsigned char[::1]", extra_buf="const unsigned char[::1]", routes=list, route=Route,

@@ -24,8 +24,11 @@ from core.store.layout import (
     SYS_BORN_V6,
     SYS_NOT_DISPATCHED,
     SYS_STORE_V6,
+    UNIT_BEGINS,
+    UNIT_GOES_ON,
+    UNIT_SHIFT,
 )
-from core.store.record_write import host_flags, magic_of, write_crc, write_fixed, write_topic
+from core.store.record_write import end_part, host_flags, magic_of, write_crc, write_fixed, write_topic
 from core.store.segments import Segments
 
 ENTRIES_MAX = 16 << 20  # entries of one segment: 64 MiB of memory; one that reaches it is closed early
@@ -48,6 +51,9 @@ _VARINT_MASK = 0x7F
 _SET_SHARE = SET_SHARE
 _PAGE_BYTES = PAGE_BYTES
 _TOUCHED_PAGES_MAX = TOUCHED_PAGES_MAX
+_UNIT_BEGINS = UNIT_BEGINS
+_UNIT_GOES_ON = UNIT_GOES_ON
+_UNIT_SHIFT = UNIT_SHIFT
 
 
 class CommitLog:
@@ -88,6 +94,8 @@ class CommitLog:
         self.store_ms = 0
         self.message_count = 0  # appended since the start, without the records of interned sets
         self.dispatch_count = 0  # entries that these made in light queues
+        self.part = 0  # of a unit, that the next record is
+        self.part_base, self.part_at = 0, 0  # where the last one is: its segment, its place there
 
     def go_on_at(self, position: int, store_ms: int) -> None:
         """Take the newest segment as it is; the next record goes to `position` in it, no earlier than `store_ms`."""
@@ -155,6 +163,19 @@ class CommitLog:
         """All that was written before was synced: the kernel has to be entered again for the pages that it lies in."""
         self.is_synced = True
 
+    def keep_together(self, on: bool) -> None:  # noqa: FBT001  # a switch
+        """Begin a unit, all records until it is switched off: a crash before that leaves none of them."""
+        if on:
+            self.part = _UNIT_BEGINS
+            return
+        part, self.part = self.part, 0
+        if part == _UNIT_GOES_ON:
+            view: memoryview | bytearray | None = self.view
+            if self.part_base != self.base:  # what came after it found no room
+                view = self.segments.view(self.part_base)
+            assert view is not None
+            end_part(view, self.part_at)
+
     def append_batch(self, batch: PublishBatch, now_ms: int) -> int:
         """Append and index every message of `batch` that has a route, in order; return the new end of the log.
 
@@ -193,6 +214,8 @@ class CommitLog:
         sys_flag = (batch.sys_flag[i] & ~_HOST_FLAGS) | host_bits
         is_indexed = (sys_flag & _NOT_DISPATCHED) == 0
         count = route.dispatch.count if is_indexed else 0
+        if self.part:
+            sys_flag |= self.part << _UNIT_SHIFT
         self._make_room(batch, i, route, count, len(body_buf), len(extra_buf))
         queue_offset = head.next_offset(route.topic_ref) if is_indexed else 0
         at = self._write(batch, i, route, sys_flag, count, queue_offset, body_buf, extra_buf)
@@ -202,6 +225,8 @@ class CommitLog:
             if count > 0:
                 head.add_set(route.dispatch.queue_refs, count, start)
         self.position = at
+        if self.part:
+            self.part, self.part_base, self.part_at = _UNIT_GOES_ON, self.base, start
         self.message_count += 1
         self.dispatch_count += count
         batch.physical_offset[i] = self.base + start

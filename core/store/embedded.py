@@ -125,6 +125,10 @@ class EmbeddedEngine(Engine):
             batch.ticket = self.store.written_until
             raise
 
+    def keep_together(self, on: bool) -> None:  # noqa: FBT001  # a switch
+        """Begin or end a unit of the log."""
+        self.store.keep_together(on)
+
     @property
     def places_late(self) -> bool:
         """Whether offsets are told later: no, the append gives them."""

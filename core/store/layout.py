@@ -23,7 +23,14 @@ HOST_V4_BYTES = 8
 HOST_V6_BYTES = 20
 SYS_BORN_V6 = 0x10
 SYS_STORE_V6 = 0x20
+SYS_FLAG_AT = 36
 SYS_NOT_DISPATCHED = 0x4  # set in prepared (0x4) and rolled back (0xC): such records are in no queue
+
+# Records that a crash leaves all of or none, a unit, say so in the upper half of sysFlag: 0 are those of no unit.
+UNIT_SHIFT = 16
+UNIT_BEGINS = 1
+UNIT_GOES_ON = 2
+UNIT_ENDS = 3
 
 CRC_PROPERTY_BYTES = 20  # `__CRC32#` 0x01, ten digits with the lowest first, 0x02
 

@@ -197,6 +197,10 @@ class MessageStore:
         self._check_open()
         return self._log.append_batch(batch, now_ms)
 
+    def keep_together(self, on: bool) -> None:  # noqa: FBT001  # a switch
+        """Begin or end a unit of appended messages: see `Engine.keep_together`."""
+        self._log.keep_together(on)
+
     def _check_open(self) -> None:
         if not self._is_open:
             raise StoreClosedError("the store is closed")
@@ -316,9 +320,7 @@ class MessageStore:
         return not is_safe or self._definitions.dirty or self._side_files.dirty or self._names.dirty
 
     def begin_flush(self, *, is_all: bool = True, fds_max: int = FDS_MAX) -> Flush:
-        """Return what forces all that was written so far to disk; any thread may do it, one flush at a time.
-
-        Followed by `end_flush` or `fail_flush`.
+        """Return what forces all that was written so far to disk; any thread may, one flush at a time; see `end_flush`.
 
         Args:
             is_all: Not the log alone.
@@ -327,7 +329,7 @@ class MessageStore:
         return self._flusher.begin(self._all() if is_all else None, fds_max)
 
     def end_flush(self) -> None:
-        """Say that what `begin_flush` returned was done."""
+        """Say that what `begin_flush` returned was done; else `fail_flush` is called."""
         self._flusher.end()
 
     def fail_flush(self, *, is_refused: bool) -> None:
@@ -349,8 +351,7 @@ class MessageStore:
     def prepare(self, again_bytes: int = NEVER) -> None:
         """Make room and pages ready ahead of the writer, write the indexes of full segments, give room back.
 
-        Blocks; may run on another thread, also beside a flush, though not beside itself. It is wanted again after so
-        many bytes of the log, at the latest.
+        Blocks; may run on another thread, beside a flush, not beside itself; wanted again after `again_bytes` of log.
 
         Raises:
             DiskFullError: No room for the next segment; the writer is told when it needs it.

@@ -13,6 +13,7 @@ from core.store.log_check import check_log
 from core.store.losses import tell_losses
 from core.store.recovery import Recovered, recover
 from core.store.segments import Segments
+from core.store.torn_unit import cut_torn_unit
 
 LOGGER = logging.getLogger(__name__)
 
@@ -59,4 +60,6 @@ def open_log(data_dir: Path, settings: StoreSettings, covered_until: int) -> tup
     sync_folder(data_dir)
     segments = Segments(data_dir / COMMIT_LOG_FOLDER, data_dir, settings.segment_bytes, settings.segments_mapped_max)
     segments.sync_from(check.known_end)
+    if not check.losses:
+        cut_torn_unit(segments, data_dir, check.known_end)
     return segments, recover(segments, data_dir / INDEX_FOLDER, check)

@@ -8,6 +8,11 @@ cdef int _SYS_BORN_V6
 cdef int _SYS_STORE_V6
 cdef Py_ssize_t _HOST_V6_BYTES
 cdef bytes _CRC_NAME
+cdef Py_ssize_t _CRC_BYTES
+cdef Py_ssize_t _SYS_FLAG_AT
+cdef unsigned int _UNIT_BEGINS
+cdef unsigned int _UNIT_ENDS
+cdef int _UNIT_SHIFT
 
 
 @cython.locals(at=Py_ssize_t)
@@ -24,6 +29,10 @@ cpdef Py_ssize_t write_topic(unsigned char[::1] dst, Py_ssize_t at, bytes topic)
 
 @cython.locals(value="unsigned int", _=int)
 cpdef Py_ssize_t write_crc(unsigned char[::1] dst, Py_ssize_t start, Py_ssize_t at) except -1
+
+
+@cython.locals(sys_flag="unsigned int", part="unsigned int")
+cpdef end_part(unsigned char[::1] dst, Py_ssize_t start)
 
 
 cpdef unsigned int magic_of(Py_ssize_t topic_size)

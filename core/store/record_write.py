@@ -10,12 +10,17 @@ from __future__ import annotations
 from core import octets
 from core.properties import CRC
 from core.store.layout import (
+    CRC_PROPERTY_BYTES,
     HOST_V6_BYTES,
     MAGIC_V1,
     MAGIC_V2,
     SYS_BORN_V6,
+    SYS_FLAG_AT,
     SYS_STORE_V6,
     TOPIC_V1_BYTES_MAX,
+    UNIT_BEGINS,
+    UNIT_ENDS,
+    UNIT_SHIFT,
 )
 
 _MAGIC_V1 = MAGIC_V1
@@ -25,6 +30,11 @@ _SYS_BORN_V6 = SYS_BORN_V6
 _SYS_STORE_V6 = SYS_STORE_V6
 _HOST_V6_BYTES = HOST_V6_BYTES
 _CRC_NAME = CRC + b"\x01"
+_CRC_BYTES = CRC_PROPERTY_BYTES
+_SYS_FLAG_AT = SYS_FLAG_AT
+_UNIT_BEGINS = UNIT_BEGINS
+_UNIT_ENDS = UNIT_ENDS
+_UNIT_SHIFT = UNIT_SHIFT
 
 
 def write_fixed(
@@ -85,6 +95,14 @@ def write_crc(dst: bytearray | memoryview, start: int, at: int) -> int:
         at += 1
     octets.write_u8(dst, at, 2)
     return at + 1
+
+
+def end_part(dst: bytearray | memoryview, start: int) -> None:
+    """Have the record at `start` be the last of its unit; one that begins it, too, is of none."""
+    sys_flag = octets.read_u32(dst, start + _SYS_FLAG_AT)
+    part = 0 if sys_flag >> _UNIT_SHIFT == _UNIT_BEGINS else _UNIT_ENDS
+    octets.write_u32(dst, start + _SYS_FLAG_AT, part << _UNIT_SHIFT | (sys_flag & ((1 << _UNIT_SHIFT) - 1)))
+    write_crc(dst, start, start + octets.read_u32(dst, start) - _CRC_BYTES)
 
 
 def magic_of(topic_size: int) -> int:

@@ -13,7 +13,7 @@ from core.properties import encode_origin
 from gateway.amqp.answers import Answers
 from gateway.amqp.blocking import Blocking
 from gateway.amqp.channel import Channel
-from gateway.amqp.commit_end import CommitEnd
+from gateway.amqp.commit_end import CommitEnd, HeldPublisher
 from gateway.amqp.confirms import Confirms
 from gateway.amqp.connection import AmqpConnection
 from gateway.amqp.consuming import Reading
@@ -406,15 +406,11 @@ class AmqpHandler(ConnectionHandler):
             self._finish()
 
     def commit(self, channel: Channel, method: Tx.Commit, now_ms: int) -> None:
-        """Publish what a transaction holds, in steps of some turns where it is much; then finish what it settled."""
+        """Publish what a transaction holds, in several turns where it is very much; then finish what it settled."""
         transaction: Transaction = channel.transaction
-        run = transaction.next_step()
-        if run is not None:
-            run.batch.origin = self._origin
-            run.batch.born_host = self._transport.peer_host
-            self.output.put(self._publisher.publish(run, self.output.payload_max, self._transport, now_ms))
-            if transaction.note_published(run):
-                self._again = MethodCame(channel, method)
-                return
+        by = HeldPublisher(self._publisher, self._door.broker, self.output, self._origin, self._transport.peer_host)
+        if by.publish(transaction, now_ms):
+            self._again = MethodCame(channel, method)
+            return
         ticket, settled = transaction.finish()
         CommitEnd(self.reading, self.answers, self.output).wait(channel, ticket, settled, now_ms)

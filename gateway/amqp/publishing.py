@@ -105,13 +105,13 @@ class Publisher:
         """Find out anew where the user may publish to: a later login may have changed it."""
         self._may_version = -1
 
-    def publish(self, run: PublishRun, payload_max: int, transport: Transport, now_ms: int) -> bytes:
+    def publish(self, run: PublishRun, payload_max: int, transport: Transport | None, now_ms: int) -> bytes:
         """Publish a run; return the frames that it is answered with at once: the messages that come back.
 
         What is confirmed or refused is so later, for all of the run: what the batch's `appended` leaves out found no
         room. Before an error that the run ends with, everything that precedes the fault is published. Where all of it
-        would be too much work, or the transport's share of the turn is over, the batch is cut: the rest was not
-        published.
+        would be too much work, or the share of the turn that a `transport` has is over, the batch is cut: the rest was
+        not published.
 
         Raises:
             AmqpError: An exchange is missing, internal or not allowed; the core refused a message.
@@ -151,7 +151,7 @@ class Publisher:
             raise fault[1].with_traceback(None)
 
     def _resolve(
-        self, batch: PublishBatch, copies: dict[int, tuple[bytes, ...]], transport: Transport
+        self, batch: PublishBatch, copies: dict[int, tuple[bytes, ...]], transport: Transport | None
     ) -> tuple[int, AmqpError] | None:
         """Fill the batch's routes; return index and error of the first target that may not be published to.
 
@@ -169,7 +169,7 @@ class Publisher:
         made_count = router.made_count
         for i, raw in enumerate(batch.topics):
             if router.made_count != made_count:
-                if transport.is_share_over():
+                if transport is not None and transport.is_share_over():
                     batch.count = self._first_of(batch, i)
                     break
                 made_count = router.made_count
@@ -187,7 +187,11 @@ class Publisher:
         return fault
 
     def _route_by_headers(
-        self, batch: PublishBatch, asking: frozenset[int], copies: dict[int, tuple[bytes, ...]], transport: Transport
+        self,
+        batch: PublishBatch,
+        asking: frozenset[int],
+        copies: dict[int, tuple[bytes, ...]],
+        transport: Transport | None,
     ) -> None:
         """Give each message whose topic is one of `asking` a route of its own, or that of another with its headers.
 
@@ -199,7 +203,7 @@ class Publisher:
             at = batch.route_index[i]
             if at not in asking:
                 continue
-            if i % LOOK_COUNT == LOOK_COUNT - 1 and transport.is_share_over():
+            if transport is not None and i % LOOK_COUNT == LOOK_COUNT - 1 and transport.is_share_over():
                 batch.count = i
                 return
             raw = batch.topics[at]
@@ -209,7 +213,7 @@ class Publisher:
             if (key, further) not in index:
                 target = None if further else cast("Target | None", self._targets.get(key))
                 if target is None:
-                    if is_found and transport.is_share_over():
+                    if is_found and transport is not None and transport.is_share_over():
                         batch.count = i
                         return
                     is_found = True

@@ -99,15 +99,19 @@ def make_run(channel: Channel, held: list[Held]) -> PublishRun:
     batch = PublishBatch(len(held))
     index: dict[tuple[bytes, tuple[bytes, ...]], int] = {}
     body_end = extra_end = 0
+    topics, route_index, tag, flag = batch.topics, batch.route_index, batch.tag, batch.flag
+    body_starts, body_ends = batch.body_start, batch.body_end  # each look at a column makes an object
+    extra_starts, extra_ends = batch.extra_start, batch.extra_end
     for i, one in enumerate(held):
         at = index.setdefault((one.topic, one.copies), len(index))
-        if at == len(batch.topics):
-            batch.topics.append(one.topic)
-        batch.route_index[i] = at
-        batch.body_start[i], body_end = body_end, body_end + len(one.body)
-        batch.extra_start[i], extra_end = extra_end, extra_end + len(one.extra)
-        batch.body_end[i], batch.extra_end[i] = body_end, extra_end
-        batch.tag[i], batch.flag[i] = one.tag, one.flag
+        if at == len(topics):
+            topics.append(one.topic)
+        route_index[i] = at
+        body_starts[i], extra_starts[i] = body_end, extra_end
+        body_end += len(one.body)
+        extra_end += len(one.extra)
+        body_ends[i], extra_ends[i] = body_end, extra_end
+        tag[i], flag[i] = one.tag, one.flag
     batch.buf = b"".join([one.body for one in held])
     batch.extra = b"".join([one.extra for one in held])
     batch.count = len(held)

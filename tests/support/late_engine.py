@@ -89,6 +89,9 @@ class LateEngine(Engine):
             batch.ticket = self._tickets
             self._hide_places(batch)
 
+    def keep_together(self, on):
+        self.inner.keep_together(on)
+
     def _hide_places(self, batch):
         self._places[batch.ticket] = places = {}
         for i in range(batch.appended):

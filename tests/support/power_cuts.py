@@ -33,6 +33,7 @@ class History:
         self.now_ms = NOW_MS
         self.lives = 0
         self.numbers = 0
+        self.units = []  # offset and body in the topic's queue of what is there together
         self.held = {key: {} for key in KEYS}  # what each queue holds, by offset
         self.safe = {key: {} for key in KEYS}  # of that, what was said to be safe
         self.gone = dict.fromkeys(KEYS, 0)  # what is before this may be gone
@@ -49,6 +50,8 @@ class History:
         for _ in range(4):
             with self.disk.watching():
                 self.live()
+                if self.rng.random() < 0.5:
+                    self.begin_unit()
             self.disk.cut(self.rng, self.rng.choice((LETTER, SOME, NAMES, PAGES)), self.root / str(self.lives + 1))
             self.end_process()
             self.disk = self.next_disk()
@@ -69,6 +72,16 @@ class History:
             assert self.store.max_offset(queue_ref) >= max(self.safe[key], default=-1) + 1, key
             self.held[key] = found
             self.safe[key] = dict(found)
+        self.check_units()
+
+    def check_units(self) -> None:
+        """Each unit is there whole or not at all, but for what retention may have taken of its beginning."""
+        found = self.held[b"T/0"]
+        kept = [[one for one in unit if one[0] >= self.gone[b"T/0"]] for unit in self.units]
+        for unit in kept:
+            there = [found.get(offset) == body for offset, body in unit]
+            assert all(there) or not any(there), unit
+        self.units = [unit for unit in kept if unit and found.get(unit[0][0]) == unit[0][1]]
 
     def live(self) -> None:
         self.open()
@@ -79,6 +92,19 @@ class History:
 
     def publish(self) -> None:
         self.now_ms += 1000
+        if self.rng.random() < 0.3:
+            self.begin_unit()
+            self.store.keep_together(False)
+        else:
+            self.publish_some([])
+
+    def begin_unit(self) -> None:
+        """Publish what is there whole or not at all, and do not end it yet."""
+        self.store.keep_together(True)
+        self.units.append([])
+        self.publish_some(self.units[-1])
+
+    def publish_some(self, unit: list[tuple[int, bytes]]) -> None:
         for _ in range(self.rng.choice((1, 1, 3, 20))):
             names = self.rng.sample(QUEUES, self.rng.choice((0, 1, 2, 12)))
             size = self.rng.choice((10, 300, 5_000, 30_000))
@@ -87,6 +113,7 @@ class History:
             route = self.store.make_route(b"T", 0, b"", names)
             offsets = {key: self.store.max_offset(self.store.intern_queue(key)) for key in (b"T/0", *names)}
             publish(self.store, route, body, now_ms=self.now_ms)
+            unit.append((offsets[b"T/0"], body))
             for key, offset in offsets.items():
                 assert offset not in self.held[key]
                 self.held[key][offset] = body
@@ -129,10 +156,15 @@ class History:
 
     def be_killed(self) -> None:
         """Let another process take over what this one left, with everything that it wrote."""
+        held = self.copy()
+        if self.rng.random() < 0.5:
+            self.begin_unit()
         self.end_process()
         self.open()
         for key in KEYS:
             assert self.held[key].keys() >= self.safe[key].keys()
+            assert self.held[key].keys() <= held[key].keys()  # nothing of the unit
+            assert all(offset in self.held[key] for offset in held[key] if offset >= self.gone[key])
 
     def end_process(self) -> None:
         """Let go of the lock, and of the store without a word to it."""

@@ -4,9 +4,11 @@ import zlib
 
 import pytest
 
-from core.store.layout import MAGIC_V1, MAGIC_V2, SYS_BORN_V6, SYS_STORE_V6
+from core.message import StoredBatch
+from core.store.layout import MAGIC_V1, MAGIC_V2, SYS_BORN_V6, SYS_STORE_V6, UNIT_BEGINS, UNIT_ENDS, UNIT_GOES_ON
+from core.store.record import fill_columns, is_intact
 from core.store.record_codec import decode_record, encode_record
-from core.store.record_write import host_flags, magic_of, write_crc, write_topic
+from core.store.record_write import end_part, host_flags, magic_of, write_crc, write_topic
 from tests.support.store import make_record
 
 
@@ -46,3 +48,15 @@ def test_what_was_written_is_read_whatever_moves_its_parts(topic_size, born_size
     )
     assert host_flags(record.born_host, record.store_host) == flags
     assert decode_record(encode_record(record, with_crc=False), 0, 0) == record
+
+
+@pytest.mark.parametrize(("part", "ended"), [(UNIT_BEGINS, 0), (UNIT_GOES_ON, UNIT_ENDS)])
+def test_a_record_that_ends_a_unit_is_sound_and_else_as_it_was(part, ended):
+    before = encode_record(make_record(sys_flag=part << 16 | 8), with_crc=True)
+    dst = bytearray(b"....") + before
+    end_part(dst, 4)
+    batch = StoredBatch(1)
+    assert fill_columns(batch, 0, dst[4:], 0, 0)
+    assert is_intact(batch, 0, dst[4:])
+    assert batch.sys_flag[0] == ended << 16 | 8
+    assert dst[4:40] + dst[44:-20] == before[:36] + before[40:-20]
