@@ -37,7 +37,7 @@ def _plain(value: object, *, with_secrets: bool) -> object:
         return settings_table(value, with_secrets=with_secrets)
     if isinstance(value, Mapping):
         return {str(name): _plain(inner, with_secrets=with_secrets) for name, inner in value.items()}
-    if isinstance(value, tuple):
+    if isinstance(value, list | tuple):
         return [_plain(inner, with_secrets=with_secrets) for inner in value]
     return value if value is None or isinstance(value, bool | int | float) else str(value)
 
