@@ -22,7 +22,7 @@ CHATTY = ("asyncio", "uvicorn.error", "uvicorn.access")  # loggers of others, of
 
 _FIELD = re.compile(r"\s*(\w+)=(%[sdrx]|%\.\d+f)")
 _PLACE = re.compile(r"%(?=[sdrx.])")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 RECENT_MAX = 1_000  # lines that are kept for operators: some hundred kilobytes
 _LINES_MAX = 64  # that wait for the end of a turn
 _FORMATS_MAX = 512  # of which it is remembered what fields they have

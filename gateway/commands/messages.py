@@ -13,6 +13,7 @@ from gateway.commands.output import (
     DEFAULT_EXCHANGE,
     MOMENT,
     Column,
+    escape,
     print_facts,
     print_json,
     print_table,
@@ -142,7 +143,7 @@ def _trace_line(item: dict[str, Any]) -> str:
     reached = ", ".join([*names, *([f"{more} more"] if more else [])]) or "no queue"
     by = item["client"] or item["user"] or item["door"]
     what = f"{tell_address(item)} by {by}, {item['body_bytes']} bytes, id {item['id']}"
-    return f"{tell(item['stored_at_ms'], MOMENT)} {what} -> {reached}"
+    return escape(f"{tell(item['stored_at_ms'], MOMENT)} {what} -> {reached}")
 
 
 def _of(vhost: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ DEFAULT_EXCHANGE = "(default)"
 GAP = 3  # between two columns
 EDGES = 2
 FIRST_LEAST = 24  # letters of a name that are shown before columns are
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but a tab and the end of a line
 
 
 class Column(NamedTuple):
@@ -128,10 +130,15 @@ def tell(value: object, key: str = "") -> str:
     if isinstance(value, int) and (key.endswith((MOMENT, "connected_at"))):
         return datetime.fromtimestamp(value / 1_000, UTC).isoformat(" ", "seconds").removesuffix("+00:00")
     if isinstance(value, dict):
-        return " ".join(f"{name}={tell(inner)}" for name, inner in value.items()) or EMPTY
+        return " ".join(f"{escape(name)}={tell(inner)}" for name, inner in value.items()) or EMPTY
     if isinstance(value, list):
         return " ".join(tell(inner) for inner in value) or EMPTY
-    return str(value)
+    return escape(str(value))
+
+
+def escape(text: str) -> str:
+    """Return text with control characters escaped: clients choose names, which are no orders to a terminal."""
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def tell_address(message: dict[str, Any]) -> str:

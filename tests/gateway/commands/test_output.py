@@ -31,6 +31,8 @@ from gateway.commands.output import (
         (0, "stored_at_ms", "1970-01-01 00:00:00"),
         ({"a": 1, "b": {}}, "", "a=1 b=-"),
         (["x", None], "", "x -"),
+        ("\x1b[2J\x9b2Jpump\tä\n7", "", "\\x1b[2J\\x9b2Jpump\tä\n7"),
+        ({"\x1b[2J": "\x07"}, "", "\\x1b[2J=\\x07"),
     ],
 )
 def test_values_are_told_as_people_read_them(value, key, told):
