@@ -28,7 +28,7 @@ from gateway.rocketmq.functions import FUNCTIONS, PULLS, SENDS
 from gateway.rocketmq.held import Held
 from gateway.rocketmq.held_table import HeldTable
 from gateway.rocketmq.login import CODES, REMARKS, credentials_of, is_proven
-from gateway.rocketmq.name_rights import find_decider, may_read, may_read_record, may_write
+from gateway.rocketmq.name_rights import find_decider, may_consume, may_read, may_read_record, may_write
 from gateway.rocketmq.send_pace import TOO_FAST, SendPace
 from gateway.rocketmq.send_route import Sender
 from gateway.rocketmq.send_run import SendRun
@@ -314,7 +314,7 @@ class RocketmqHandler(ConnectionHandler):
 
     def may_consume(self, group: bytes) -> bool:
         """Whether this client may consume as the group, where its rules tell groups from topics."""
-        is_allowed = self.identity is not None and self.identity.may.may_consume(b"/", group)
+        is_allowed = self.identity is not None and may_consume(self.identity.may, group)
         if not is_allowed:
             self._note_denied("consume", group)
         return is_allowed

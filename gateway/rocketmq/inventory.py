@@ -17,9 +17,8 @@ from gateway.inventory import (
     describe_connection,
     text_of,
 )
-from gateway.rocketmq.letters import SENT_GROUP
 from gateway.rocketmq.services import OpenConnection, RocketmqServices
-from gateway.rocketmq.topic_table import DEAD_PREFIX, RETRY_PREFIX, queue_key
+from gateway.rocketmq.topic_table import DEAD_PREFIX, RETRY_PREFIX, SENT_GROUP, queue_key
 
 PLACES_MAX = 4_000  # that are looked at every few seconds
 _SENT_BACK = FateEntry("group", text_of(SENT_GROUP), Stage.DONE, done_as="sent back by an operator")

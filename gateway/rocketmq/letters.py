@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from core.broker import Broker
-from gateway.rocketmq.topic_table import DEAD_PREFIX, TopicTable, queue_key
-
-SENT_GROUP = b"CID_RMQ_SYS_LETTERS"  # its offset on a topic of dead letters says which were sent back
+from gateway.rocketmq.topic_table import DEAD_PREFIX, SENT_GROUP, TopicTable, queue_key
 
 
 class Waiting(NamedTuple):

@@ -10,7 +10,7 @@ from core.properties import EXCHANGE, INNER_MULTI_DISPATCH, TOPIC
 from core.reserved import OWN_ROOTS
 from gateway.auth.permissions import Permissions
 from gateway.auth.rules import ACTIONS_BY_KIND, GROUP, TOPIC as TOPIC_KIND
-from gateway.rocketmq.topic_table import DEAD_PREFIX, NOT_SENDABLE, RETRY_PREFIX
+from gateway.rocketmq.topic_table import DEAD_PREFIX, NOT_SENDABLE, RETRY_PREFIX, SENT_GROUP
 from lmq.remoting.message_codec import Record
 
 VHOST = b"/"  # that RocketMQ's own topics and groups belong to
@@ -46,6 +46,11 @@ def may_write(may: Permissions, name: bytes) -> bool:
     if kind != MQTT:
         return may.may_write(parts[0], parts[1], TOPIC_KIND)
     return not parts[0].startswith(OWN_ROOTS) and may.may_publish_matching(parts[0])
+
+
+def may_consume(may: Permissions, group: bytes) -> bool:
+    """Return whether a client may consume as a group: never as ours, whose offsets say which letters were sent back."""
+    return group != SENT_GROUP and may.may_consume(VHOST, group)
 
 
 def may_read_record(may: Permissions, parent: bytes, record: Record) -> bool:

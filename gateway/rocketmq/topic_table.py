@@ -24,6 +24,7 @@ PERM_READ = 4
 TEMPLATE = b"TBW102"
 RETRY_PREFIX = b"%RETRY%"
 DEAD_PREFIX = b"%DLQ%"
+SENT_GROUP = b"CID_RMQ_SYS_LETTERS"  # its offset on a topic of dead letters says which were sent back
 TOPIC_BYTES_MAX = 127
 RETRY_TOPIC_BYTES_MAX = 255
 QUEUES_MAX = 65_535  # of one topic
