@@ -36,9 +36,14 @@ def part_of(batch: StoredBatch, i: int) -> int:
 
 
 class _Walk:
-    """Goes from message to message; all places are physical offsets, -1 where there is none."""
+    """Goes from message to message; all places are physical offsets, -1 where there is none.
 
-    def __init__(self) -> None:
+    Args:
+        minds_damage: Whether a crash made the damage that is met: not where that may have been on disk before.
+    """
+
+    def __init__(self, *, minds_damage: bool) -> None:
+        self._minds_damage = minds_damage
         self.is_closed = False  # the last segment, which has no room behind its records
         self.torn_at = -1  # where the first unit begins that is not whole
         self._begun_at = -1  # ... that is not at its end yet
@@ -86,7 +91,7 @@ class _Walk:
     def _take(self, part: int, at: int) -> None:
         damaged_at, self._damaged_at = self._damaged_at, -1
         is_behind_begin = part in {UNIT_GOES_ON, UNIT_ENDS}
-        if damaged_at >= 0 and (self._begun_at >= 0 or is_behind_begin):
+        if damaged_at >= 0 and self._minds_damage and (self._begun_at >= 0 or is_behind_begin):
             at = self._begun_at if self._begun_at >= 0 else damaged_at
             self.torn_at = at if self.torn_at < 0 else self.torn_at
         elif part == UNIT_BEGINS or (part == UNIT_GOES_ON and self._begun_at < 0):
@@ -101,7 +106,8 @@ def cut_torn_unit(segments: Segments, data_dir: Path, known_end: int) -> int:
     Args:
         segments: The log, of which nothing that was on disk for certain is missing.
         data_dir: The data folder.
-        known_end: So far it was on disk, -1 where nothing tells: then the newest segment is looked at.
+        known_end: So far it was on disk, -1 where nothing tells: then the newest segment is looked at, and cut only
+            where the log ends in a unit. Behind damage in it may be what was said to be safe.
 
     Returns:
         The physical offset that the log ends at now, -1 where nothing was cut.
@@ -113,7 +119,7 @@ def cut_torn_unit(segments: Segments, data_dir: Path, known_end: int) -> int:
     if not segments.segments:
         return -1
     start = known_end if known_end >= 0 else segments.newest_base
-    walk = _Walk()
+    walk = _Walk(minds_damage=known_end >= 0)
     end = -1
     for segment in segments.segments:
         if segment.end <= start:

@@ -206,6 +206,24 @@ def test_pages_that_a_power_cut_took_from_a_unit_take_all_of_it(folder, hole):
     assert reopened(left) == [b"x" * (3 * PAGE)]
 
 
+def test_damage_in_a_unit_costs_itself_where_nothing_tells_what_was_on_disk(folder):
+    store = open_store(folder)
+    publish(store, route(store), b"before")
+    start = store.written_until
+    unit(store, [b"1", b"2", b"3"])
+    publish(store, route(store), b"later")
+    store.close()
+    log = folder.parent / "elsewhere" / "commitlog"  # it alone is handed over
+    shutil.copytree(folder / "commitlog", log)
+    data = bytearray(newest(log.parent).read_bytes())
+    at = data.index(b"2\x01T", start)
+    data[at] ^= 1
+    newest(log.parent).write_bytes(data)
+    store = open_store(log.parent)
+    assert bodies(store) == [b"before", b"1", b"3", b"later"]
+    store.close()
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_any_pages_may_be_lost_and_a_cut_may_be_broken_off(folder, seed):
     chance = random.Random(seed)
