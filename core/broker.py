@@ -134,6 +134,11 @@ class Broker(ReaderTurns):
         return self.engine.end_place
 
     @property
+    def sure_place(self) -> int:
+        """The place before which all is there that was stored; see `Engine`."""
+        return self.engine.sure_place
+
+    @property
     def waits_for_disk(self) -> bool:
         """Whether what was answered is there after a power cut; see `Engine`."""
         return self.engine.waits_for_disk

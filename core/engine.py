@@ -282,6 +282,11 @@ class Engine:
         raise NotImplementedError
 
     @property
+    def sure_place(self) -> int:
+        """The place before which all is there that was stored; a power cut may have taken some of what follows."""
+        raise NotImplementedError
+
+    @property
     def waits_for_disk(self) -> bool:
         """Whether `when_stored` and `when_durable` call back only for what a power cut leaves."""
         raise NotImplementedError

@@ -198,6 +198,12 @@ class EmbeddedEngine(Engine):
         return self.store.written_until
 
     @property
+    def sure_place(self) -> int:
+        """So far the log was on disk before the store was opened; all of it where nothing tells."""
+        known_end: int = self.store.report.known_end
+        return known_end if known_end >= 0 else self.store.written_until
+
+    @property
     def waits_for_disk(self) -> bool:
         """Whether the settings ask for a sync before anybody is answered."""
         return self.durability.is_sync

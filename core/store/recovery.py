@@ -46,6 +46,7 @@ class RecoveryReport:
     """What was done, for logs and tests."""
 
     def __init__(self) -> None:
+        self.known_end = -1  # so far the log was on disk for certain, -1: nothing told
         self.records_scanned = 0
         self.damaged_at: list[int] = []  # physical offsets of records that are skipped
         self.entries_lost = 0
@@ -83,6 +84,7 @@ def recover(segments: Segments, index_folder: Path, check: LogCheck = WHOLE) -> 
         DataFolderUnusableError: A file cannot be opened.
     """
     report = RecoveryReport()
+    report.known_end = check.known_end
     _finish_gaps(segments, index_folder)
     names = _open_names(index_folder, report)
     head = HeadIndex(names.count)

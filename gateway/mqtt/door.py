@@ -72,7 +72,8 @@ class MqttDoor(MqttServices, Door):
             self.broker.max_offset,
         )
         log = ExactLog(self.broker)
-        self.exact.load(log.count_from, log.find_from, takes_unnoted=self.broker.waits_for_disk)
+        sure_place, takes_unnoted = self.broker.sure_place, self.broker.waits_for_disk
+        self.exact.load(log.count_from, log.find_from, sure_place, takes_unnoted=takes_unnoted)
         self.sessions.load(queues, self.broker.next_version, now_ms)
         self.subscribing.sharing.forget_others()
         for client_id in self.delivery.queued.limits.own_clients():

@@ -98,7 +98,8 @@ class ExactJournal:
     def load(
         self,
         count_from: Callable[[int], int],
-        find_from: Callable[[int], list[tuple[bytes, int]]] | None = None,
+        find_from: Callable[[int], list[tuple[bytes, int, int]]] | None = None,
+        sure_place: int = _FAR,
         *,
         takes_unnoted: bool = True,
     ) -> None:
@@ -106,9 +107,9 @@ class ExactJournal:
 
         Args:
             count_from: Returns how many messages at QoS 2 the log holds from a place on.
-            find_from: Returns client and packet identifier of those of durable sessions.
-            takes_unnoted: Whether what the log has and the journal not is taken: where nobody is answered before the
-                disk has it, for only there what was not noted was not answered either.
+            find_from: Returns client, packet identifier and place of those of durable sessions, in order.
+            sure_place: Of the log all is there before it; behind it a power cut may have taken any pages.
+            takes_unnoted: Whether what the log alone has is taken: where nobody is answered before the disk has it.
 
         Raises:
             DataFolderUnusableError: It holds a record that no such journal has.
@@ -117,18 +118,20 @@ class ExactJournal:
         for record in self._journal.replay():
             self._replay(record, end)
         newest = self._newest
-        is_open = any(at == newest for one in self._found.values() for at, _ in one.taken.values())
-        there = find_from(newest - 1) if newest and find_from is not None and (is_open or takes_unnoted) else []
-        count = count_from(newest - 1) if newest and is_open and not self._is_marked else 0
-        said = set(there)
-        for one in self._found.values():  # only the last batch can be one that a kill broke off
+        sure = max(min(sure_place, newest - 1) if self._is_marked else newest - 1, 0)
+        doubted = [at for one in self._found.values() for at, _ in one.taken.values() if sure < at <= newest]
+        count = count_from(newest - 1) if doubted and not self._is_marked else 0
+        there = find_from(min([*doubted, newest]) - 1) if find_from and newest and (doubted or takes_unnoted) else []
+        last = {(client_id, packet_id): place for client_id, packet_id, place in there}
+        for one in self._found.values():  # a kill breaks off the last batch alone
+            places = {k: max(last.get((one.name, k), -1), last.get((b"", k), -1)) for k in one.taken}
             one.taken = {
                 k: (at, i)
                 for k, (at, i) in one.taken.items()
-                if at < newest or not at or (at == newest and (i < count or (one.name, k) in said or (b"", k) in said))
+                if at <= sure or (at == newest and i < count) or at - 1 <= places[k]
             }
         if takes_unnoted:
-            self._take_in(there)
+            self._take_in([(client_id, packet_id) for client_id, packet_id, place in there if place >= newest - 1])
         self._names.clear()
         self._noted.clear()
 
@@ -248,10 +251,7 @@ class ExactJournal:
     # What comes in
 
     def note_taken(self, session: Session, packet_ids: list[int], log_end: int) -> tuple[int, int]:
-        """Note the packet identifiers of messages that are about to be appended, in this order, at `log_end`.
-
-        Returns:
-            What `note_stored` is to be told when they are safe or lost.
+        """Note the identifiers of messages appended next, at `log_end`; return what `note_stored` is told after that.
 
         Raises:
             DiskFullError: There is no room; nothing is noted.

@@ -28,14 +28,14 @@ class ExactLog:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._found: list[tuple[bytes, int]] = []
+        self._found: list[tuple[bytes, int, int]] = []  # client, packet identifier, place
 
     def count_from(self, place: int) -> int:
         """Return how many messages that came at QoS 2 the log holds from a place on."""
         return self._broker.replay_from(place, _count)
 
-    def find_from(self, place: int) -> list[tuple[bytes, int]]:
-        """Return client and packet identifier of what durable sessions' clients published from a place on, in order."""
+    def find_from(self, place: int) -> list[tuple[bytes, int, int]]:
+        """Return what durable sessions' clients published from a place on, in order: each with its own place."""
         self._found = []
         self._broker.replay_from(place, self._find)
         return self._found
@@ -45,7 +45,7 @@ class ExactLog:
             packet_id = batch.sys_flag[i] >> _TAG_SHIFT & _TAG_MASK
             if packet_id and batch.flag[i] & _EXACT_MASK == _EXACT:
                 properties = decode_properties(batch.buf[batch.properties_start[i] : batch.properties_end[i]])
-                self._found.append((properties.get(CLIENT, b""), packet_id))
+                self._found.append((properties.get(CLIENT, b""), packet_id, batch.physical_offset[i]))
         return batch.count
 
 

@@ -295,5 +295,5 @@ PASSED_ON = (
 )
 for _name in PASSED_ON:
     setattr(LateEngine, _name, _passed_on(_name))
-for _name in ("store_host", "named_address", "end_place", "waits_for_disk", "next_version", "is_failed"):
+for _name in ("store_host", "named_address", "end_place", "sure_place", "waits_for_disk", "next_version", "is_failed"):
     setattr(LateEngine, _name, property(lambda self, name=_name: getattr(self.inner, name)))

@@ -42,6 +42,17 @@ def test_figures_say_what_was_stored(engine):
     assert figures.records_damaged == 0
 
 
+def test_what_was_on_disk_before_the_start_is_sure(tmp_path):
+    engine = EmbeddedEngine(open_store(tmp_path), is_sync=False)
+    fill(engine, b"%LMQ%q", 3)
+    end = engine.end_place
+    engine.store.close()
+    again = EmbeddedEngine(open_store(tmp_path), is_sync=False)
+    fill(again, b"%LMQ%q", 1)
+    assert again.sure_place == end > 0
+    again.store.close()
+
+
 def test_retiring_goes_on_in_the_steps_that_follow_and_stops_at_what_is_held(engine):
     queue_ref = fill(engine, b"%LMQ%q", 400)
     held = [(queue_ref, 0)]

@@ -433,7 +433,7 @@ def test_the_log_says_once_that_a_message_at_qos_2_came_that_also_waits(world, p
     device.send(mqtt.publish_5(b"a", b"1", said, qos=2, packet_id=7), mqtt.publish_5(b"b", b"2", qos=2, packet_id=8))
     world.turn()
     log = ExactLog(world.broker)
-    assert log.find_from(0) == [(b"device", 7), (b"device", 8)]
+    assert [found[:2] for found in log.find_from(0)] == [(b"device", 7), (b"device", 8)]
     assert log.count_from(0) == 2  # what came to the log before a kill: a copy is stored before its message
 
 

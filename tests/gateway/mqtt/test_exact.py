@@ -291,6 +291,33 @@ def test_message_that_is_sent_again_after_a_power_cut_is_stored_once(tmp_path, l
     world.close()
 
 
+def test_message_is_stored_that_a_power_cut_took_out_of_the_middle_of_the_log(tmp_path):
+    (tmp_path / "before").mkdir()
+    disk = SimulatedDisk(tmp_path / "before")
+    with disk.watching():
+        world = World(disk.root / "data")
+        world.client(b"keeper", (b"t", 1), clean=False).vanish()
+        publisher = ExactPublisher(world)
+        publisher.publish(1)
+        publisher.release()
+        world.flush()
+        world.flushes_by_itself = False
+        start = world.broker.end_place
+        publisher.publish(1)  # under the identifier of the one before
+        end = world.broker.end_place
+        publisher.publish(2)
+        cut_power(world, disk, tmp_path / "after", ("commitlog/", "journals/mqtt_exact"))
+    (path,) = (tmp_path / "after" / "data" / "commitlog").iterdir()
+    data = bytearray(path.read_bytes())
+    data[start:end] = bytes(end - start)
+    path.write_bytes(data)
+    world = World(tmp_path / "after" / "data")
+    publisher.connect(world)
+    assert publisher.open == {}
+    assert world.connect(b"keeper", clean=False).bodies() == [b"1", b"3", b"4", b"2"]
+    world.close()
+
+
 def test_message_is_stored_when_a_power_cut_leaves_a_compaction_and_not_the_log(tmp_path, monkeypatch):
     monkeypatch.setattr(exact, "COMPACT_BYTES_MIN", 1)  # each batch is a step of one
     (tmp_path / "before").mkdir()
