@@ -376,9 +376,9 @@ class AmqpHandler(ConnectionHandler):
             self._again = MethodCame(channel, again)
 
     def do_get(self, channel: Channel, method: Basic.Get, now_ms: int) -> None:
-        """Give one message, later where the connection was given too many."""
+        """Give one message, later where the connection, or others that share a rate with it, were given too many."""
         pace = self.output.pace
-        if pace is not None and pace.until_ms > now_ms:
+        if pace is not None and not pace.room() and pace.until_ms > now_ms:
             self._again = MethodCame(channel, method)
             self._blocking.pause(self._begin(now_ms), pace.until_ms)
             return

@@ -111,6 +111,22 @@ def test_all_of_a_user_share_its_rate_and_others_have_theirs(tmp_path, engine_ma
     world.close()
 
 
+@pytest.mark.here(reason="counts what one turn hands out")
+def test_the_first_get_of_a_new_connection_waits_where_others_of_its_user_took_all(tmp_path, engine_maker):
+    users = {"ann": UserSettings(password_hash=HASH, limits=UserLimitsSettings(messages_out_rate=2))}
+    world = AmqpWorld(tmp_path, auth={"users": users}, make_engine=engine_maker)
+    _fill(world, 4)
+    taker = world.client(user="ann", password="secret").consume("q", no_ack=True)
+    assert len(taker.bodies()) == 2
+    taker.call(Basic.Cancel("c"))
+    peer = world.client(user="ann", password="secret")
+    peer.send(*[Basic.Get(queue="q", no_ack=True)] * 2)
+    assert peer.take() == []
+    _pass_time(world, 1_000, peer)
+    assert peer.bodies() == [b"x"] * 2
+    world.close()
+
+
 def test_a_user_that_logs_in_too_often_is_refused_for_a_moment(tmp_path, engine_maker):
     users = {"ann": UserSettings(password_hash=HASH, limits=UserLimitsSettings(connects_rate=2))}
     world = AmqpWorld(tmp_path, auth={"users": users}, make_engine=engine_maker)
