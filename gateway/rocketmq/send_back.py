@@ -138,6 +138,8 @@ class SendBack:
     def resend(self, data: bytes, topic: bytes, now_ms: int) -> int:
         """Store a copy of a dead letter on a topic, for all groups that consume it, as `revive` does for one.
 
+        A retry topic is one of a group, which is told of what topic the letter is.
+
         Raises:
             CommandRefusedError: The room on the disk is low, or nobody may send to the topic.
             DiskFullError: There is no room.
@@ -147,7 +149,7 @@ class SendBack:
         queues = self._topics.open_for_send(topic, b"", 0).write_queues
         self._next_queue += 1
         route = self._broker.route_rocketmq(topic, self._next_queue % max(queues, 1), ())
-        return self._store_anew(record, route, now_ms, is_retry=False)
+        return self._store_anew(record, route, now_ms, is_retry=topic.startswith((RETRY_PREFIX, DEAD_PREFIX)))
 
     def _store_anew(self, record: Record, route: Route, now_ms: int, *, is_retry: bool) -> int:
         record.reconsume_times = -1  # the copy has one more: none

@@ -224,6 +224,20 @@ def test_a_dead_letter_goes_to_all_groups_of_a_topic_where_that_is_wanted(site, 
     assert peer.pull("%RETRY%g").code == 19
 
 
+@pytest.mark.parametrize("target", ["%RETRY%g", "%RETRY%other", "%DLQ%other"])
+def test_a_dead_letter_keeps_its_topic_where_a_topic_of_a_group_is_named(site, peer, target):
+    record = dead_record(site, peer)
+    other = offset_of(peer.send(b"another"))
+    for level in (-1, 1):
+        send_back(peer, other, level, "other")
+        send_back(peer, other, level)
+    wait(site, 1)
+    site.door.backs.resend(record, target.encode(), site.now_ms)
+    site.turn()
+    again = [one for one in records_of(peer.pull(target)) if one.body == b"bad"]
+    assert [(one.properties[b"RETRY_TOPIC"], one.reconsume_times) for one in again] == [(b"T", 0)]
+
+
 def test_no_dead_letter_is_sent_back_while_the_disk_is_low(site, peer):
     record = dead_record(site, peer)
     site.set_free(0)

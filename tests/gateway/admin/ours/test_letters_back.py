@@ -129,6 +129,17 @@ async def test_letters_go_to_a_topic_where_one_is_named(tmp_path):
         assert bodies == ["1", "1"]
 
 
+async def test_letters_keep_the_topic_that_they_are_of_where_the_retry_topic_is_named(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        await bury(gateway, b"1", b"2")
+        assert (await client.post("/api/lmq/move", json=DEAD | {"count": 1})).json()["moved"] == 1  # makes the topic
+        named = await client.post("/api/lmq/move", json=DEAD | {"destination": "%RETRY%billing"})
+        assert named.json() == {"moved": 1, "left": 0, "reasons": []}
+        found = (await client.get("/api/lmq/messages", params={"queue": "%RETRY%billing/0", "offset": 0})).json()
+        told = [(item["body"], item["properties"].get("RETRY_TOPIC")) for item in found["items"]]
+        assert told == [("1", "Orders"), ("2", "Orders")]
+
+
 @pytest.mark.slow
 async def test_a_group_that_would_not_read_them_is_sent_none_unless_a_topic_is_named(tmp_path):
     async with managed_gateway(tmp_path) as (gateway, client):
