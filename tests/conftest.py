@@ -28,7 +28,8 @@ IN_ONE_BUILD = tuple(
     TESTS / name for name in ("benchmarks", "fault", "integration", "tidy", "gateway/commands/test_serve.py")
 )
 IN_BOTH_BUILDS = {
-    *(TESTS / "integration" / f"test_{name}.py" for name in ("every_door", "amqp_clients", "mqtt_clients", "streams")),
+    *(TESTS / "integration" / f"test_{name}.py" for name in ("every_door", "mqtt_clients", "streams")),
+    *(TESTS / "integration" / f"test_amqp_clients{name}.py" for name in ("", "_aio_pika", "_pika")),
     *(TESTS / "fault" / f"test_{name}.py" for name in ("kill", "any_bytes", "fuzz_mqtt", "torn_write", "older_folder")),
     *(TESTS / "fault" / f"test_{name}.py" for name in ("folder_without_row_versions", "power_cut_mqtt")),
 }

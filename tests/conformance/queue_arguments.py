@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 
-from tests.conformance.amqp_exchanges import declare_raw, long, number, table, text
+from tests.conformance.amqp_steps import declare_raw, long, number, table, text
 
 TYPES = ("classic", "quorum", "stream")
 NUMBERS = (

@@ -14,7 +14,8 @@ import sys
 from pamqp import frame
 from pamqp.commands import Connection, Exchange, Queue
 
-from tests.conformance.amqp_exchanges import CAPABILITIES, EXCHANGES, Channel, Step, show, steps_of
+from tests.conformance.amqp_exchanges import EXCHANGES
+from tests.conformance.amqp_steps import CAPABILITIES, Channel, Step, show, steps_of
 from tests.conformance.queue_arguments import CASES, declaration
 from tests.support import amqp
 

@@ -16,7 +16,7 @@ import urllib.request
 
 from pamqp.commands import Channel, Connection, Queue
 
-from tests.conformance.amqp_exchanges import CAPABILITIES, Step
+from tests.conformance.amqp_steps import CAPABILITIES, Step
 from tests.conformance.record_rabbitmq import Peer
 from tests.conformance.vhost_answers import SCENES
 from tests.support import amqp

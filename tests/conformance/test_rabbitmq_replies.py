@@ -7,7 +7,8 @@ import json
 import pytest
 from pamqp.commands import Exchange, Queue
 
-from tests.conformance.amqp_exchanges import EXCHANGES, show, steps_of
+from tests.conformance.amqp_exchanges import EXCHANGES
+from tests.conformance.amqp_steps import show, steps_of
 from tests.support import amqp
 from tests.support.amqp_door import AmqpWorld
 from tests.support.engines import MAKERS

@@ -7,7 +7,7 @@ import json
 import pytest
 from pamqp.commands import Channel, Queue
 
-from tests.conformance.amqp_exchanges import show
+from tests.conformance.amqp_steps import show
 from tests.conformance.vhost_answers import SCENES
 from tests.support.amqp_door import AmqpWorld
 from tests.support.sources import ROOT

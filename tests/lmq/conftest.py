@@ -4,7 +4,11 @@ import pytest
 import pytest_asyncio
 
 from gateway.settings import AmqpSettings, MqttSettings
+from lmq import Producer
+from lmq.remoting.commands import Command
+from lmq.routes import Routes
 from tests.support.gateway import ANY_PORT, running_gateway
+from tests.support.heard import Reader
 from tests.support.remoting_server import RemotingServer
 
 
@@ -26,3 +30,16 @@ def namesrv(gateway):
 async def server():
     async with RemotingServer() as server:
         yield server
+
+
+@pytest_asyncio.fixture
+async def producer(namesrv):
+    async with Producer(namesrv) as producer:
+        yield producer
+
+
+@pytest_asyncio.fixture
+async def reader(namesrv):
+    routes = Routes(namesrv, timeout_s=3, greeting=lambda: Command(34, body=b"{}"))
+    yield Reader(routes)
+    await routes.close()

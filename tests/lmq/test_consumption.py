@@ -8,6 +8,7 @@ from lmq.consumption import ConcurrentConsumption, ConsumeStatus, OrderlyConsump
 from lmq.message import Message
 from lmq.process_queue import FlowLimits, ProcessQueue
 from lmq.queues import MessageQueue
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.asyncio
 
@@ -33,12 +34,6 @@ def pulled(count: int, queue_id: int = 0) -> tuple[ProcessQueue, list[Message]]:
     queue.put(messages, count)
     queue.note_lock(is_held=True)
     return queue, messages
-
-
-async def until(happened) -> None:
-    async with asyncio.timeout(5):
-        while not happened():
-            await asyncio.sleep(0)
 
 
 def orderly(listen, returned=None, **changes) -> OrderlyConsumption:

@@ -8,6 +8,7 @@ import pytest
 
 from lmq import ClosedError, Producer, PullConsumer, SimpleConsumer
 from lmq.remoting.commands import answer, encode_json
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.asyncio
 
@@ -27,12 +28,6 @@ def scripted(server):
 
 async def ask(member):
     await (member.send("%LMQ%x", b"x") if isinstance(member, Producer) else member.max_offset("%LMQ%x"))
-
-
-async def until(happened):
-    async with asyncio.timeout(5):
-        while not happened():
-            await asyncio.sleep(0)
 
 
 @MEMBERS

@@ -18,12 +18,6 @@ pytestmark = pytest.mark.asyncio
 
 
 @pytest_asyncio.fixture
-async def producer(namesrv):
-    async with Producer(namesrv) as producer:
-        yield producer
-
-
-@pytest_asyncio.fixture
 async def consumer(namesrv):
     async with PullConsumer(namesrv, "g") as consumer:
         yield consumer

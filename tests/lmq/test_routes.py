@@ -9,6 +9,7 @@ from lmq import ClosedError, ConnectFailedError, ConnectionLostError, NotFoundEr
 from lmq.remoting.commands import Command, answer, encode_json
 from lmq.routes import Route, Routes
 from tests.support.remoting_server import RemotingServer
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.asyncio
 
@@ -20,12 +21,6 @@ ROUTE = {
 
 def routes_of(server, *others: str) -> Routes:
     return Routes(";".join((*others, server.address)), timeout_s=1, greeting=lambda: Command(34))
-
-
-async def until(happened) -> None:
-    async with asyncio.timeout(5):
-        while not happened():
-            await asyncio.sleep(0)
 
 
 async def test_a_route_is_asked_for_once_until_it_is_forgotten(server):

@@ -10,7 +10,6 @@ from lmq import (
     ConnectionLostError,
     NotFoundError,
     OutMessage,
-    Producer,
     PullConsumer,
     SdkError,
     SimpleConsumer,
@@ -22,12 +21,6 @@ from lmq.remoting.commands import answer
 from tests.support.scripted_broker import serve_topics
 
 pytestmark = pytest.mark.asyncio
-
-
-@pytest_asyncio.fixture
-async def producer(namesrv):
-    async with Producer(namesrv) as producer:
-        yield producer
 
 
 @pytest_asyncio.fixture

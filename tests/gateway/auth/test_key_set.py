@@ -14,6 +14,7 @@ from gateway.settings import AuthSettings, SettingsError
 from tests.support.http_server import HttpServer
 from tests.support.logins import HandClock, HandWork
 from tests.support.tokens import make, public_jwk
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.asyncio
 
@@ -48,12 +49,6 @@ class Site:
         done = asyncio.Event()
         assert self.set.ask(done.set)
         await done.wait()
-
-
-async def until(condition):
-    async with asyncio.timeout(5):
-        while not condition():
-            await asyncio.sleep(0.001)
 
 
 async def stop(what):

@@ -23,13 +23,6 @@ def free_port():
         return sock.getsockname()[1]
 
 
-async def until(condition):
-    """Wait until `condition()` holds."""
-    async with asyncio.timeout(WAIT_S):
-        while not condition():
-            await asyncio.sleep(0.005)
-
-
 class Site:
     """Folders and ports of the two, and how they are started."""
 

@@ -19,9 +19,10 @@ from gateway.bridge_settings import BridgeSettings
 from gateway.bridges.bridge import MARK
 from gateway.settings import AuthSettings, MqttSettings, UserSettings
 from gateway.topic_rules import AutoSubscription, RewriteRule
-from tests.gateway.bridges.conftest import OFF, free_port, until
+from tests.gateway.bridges.conftest import OFF, free_port
 from tests.support.certificates import authority_file, issue
 from tests.support.gateway import ANY_PORT, running_gateway
+from tests.support.waiting import until
 
 OUT = {"filter": "up/#", "remote_prefix": "site1/"}
 BOTH = {"filter": "shared/#", "direction": "both"}

@@ -10,8 +10,9 @@ from gateway.bridges import packets
 from gateway.bridges.local_link import LocalLink
 from gateway.bridges.rules import Rules
 from gateway.mqtt.properties import Property
-from tests.gateway.bridges.conftest import OFF, WAIT_S, until
+from tests.gateway.bridges.conftest import OFF, WAIT_S
 from tests.support.gateway import running_gateway
+from tests.support.waiting import until
 
 CLIENT = b"$bridge/x"
 

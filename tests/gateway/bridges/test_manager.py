@@ -7,8 +7,9 @@ import pytest
 from gateway.app import Gateway
 from gateway.bridge_settings import BridgeSettings
 from gateway.settings import MqttSettings, SettingsError
-from tests.gateway.bridges.conftest import OFF, until
+from tests.gateway.bridges.conftest import OFF
 from tests.support.gateway import ANY_PORT, make_settings
+from tests.support.waiting import until
 
 
 def make(tmp_path, **changes):

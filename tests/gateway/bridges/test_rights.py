@@ -6,9 +6,10 @@ import aiomqtt
 import pytest
 
 from gateway.settings import AuthSettings
-from tests.gateway.bridges.conftest import OFF, until
+from tests.gateway.bridges.conftest import OFF
 from tests.support.gateway import running_gateway
 from tests.support.logins import quick_hash
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.asyncio
 

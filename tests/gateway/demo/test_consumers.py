@@ -12,6 +12,7 @@ import aiomqtt
 from gateway.demo.consumers import AmqpConsumer, MqttSubscriber, SdkConsumer, make_consumer
 from gateway.demo.ledger import Ledger, make_body
 from gateway.demo.plan import Consumer
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -23,12 +24,6 @@ async def publish(gateway, ledger, sequences):
             body = make_body((1, sequence), "k", sequence)
             ledger.add_sent((1, sequence), "a/x", body)
             await client.publish("a/x", body, qos=1)
-
-
-async def until(condition):
-    async with asyncio.timeout(20):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 async def started(gateway, *consumers):

@@ -5,7 +5,11 @@ from functools import partial
 import pytest
 
 from gateway.rocketmq.transactions import service
-from tests.gateway.rocketmq.transactions.test_service import (
+from tests.support.full_engine import FullEngine
+from tests.support.late_engine import make_late
+from tests.support.rocketmq import request_frame, send_frame
+from tests.support.rocketmq_door import DoorSite, bodies_of, records_of
+from tests.support.rocketmq_transactions import (
     COMMIT,
     ROLLBACK,
     TIMEOUT_MS,
@@ -19,10 +23,6 @@ from tests.gateway.rocketmq.transactions.test_service import (
     settle,
     wait,
 )
-from tests.support.full_engine import FullEngine
-from tests.support.late_engine import make_late
-from tests.support.rocketmq import request_frame, send_frame
-from tests.support.rocketmq_door import DoorSite, bodies_of, records_of
 
 
 @pytest.fixture

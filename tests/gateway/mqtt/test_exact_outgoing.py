@@ -1,0 +1,192 @@
+"""Messages that go out at QoS 2: each comes once, whatever breaks off."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from tests.support import mqtt
+from tests.support.exactly_once import restart
+from tests.support.mqtt import connack, puback, pubcomp, publish, pubrec, pubrel
+from tests.support.mqtt_door import World
+
+
+def test_message_at_qos_2_is_sent_in_two_steps(world):  # MQTT-4.3.3-1
+    subscriber = world.client(b"s", (b"t", 2))
+    world.client(b"p").send(publish(b"t", b"x", qos=2, packet_id=1))
+    (got,) = subscriber.take_deliveries()
+    assert (got.qos, got.dup) == (2, False)
+    assert subscriber.send(pubrec(got.packet_id)).take() == [pubrel(got.packet_id)]
+    assert subscriber.send(pubcomp(got.packet_id)).take() == []
+    subscriber.vanish()
+
+
+def test_pubrec_is_answered_each_time_that_it_comes(world):  # MQTT-4.3.3-1
+    subscriber = world.client(b"s", (b"t", 2))
+    world.client(b"p").send(publish(b"t", b"x", qos=2, packet_id=1))
+    (got,) = subscriber.take_deliveries()
+    assert subscriber.send(pubrec(got.packet_id), pubrec(got.packet_id)).take() == [pubrel(got.packet_id)] * 2
+    assert subscriber.send(pubcomp(got.packet_id), pubrec(got.packet_id)).take() == [pubrel(got.packet_id)]
+
+
+def test_acknowledgement_of_another_kind_ends_nothing(world):
+    subscriber = world.client(b"s", (b"t", 2), clean=False)
+    world.client(b"p").send(publish(b"t", b"two", qos=2, packet_id=1), publish(b"t", b"one", qos=1, packet_id=2))
+    two, one = subscriber.take_deliveries()
+    subscriber.send(puback(two.packet_id), pubcomp(two.packet_id), pubcomp(one.packet_id)).vanish()
+    again = world.connect(b"s", clean=False).take_deliveries()
+    assert [(d.packet_id, d.qos, d.dup) for d in again] == [(two.packet_id, 2, True), (one.packet_id, 1, True)]
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_what_the_client_has_is_released_again_and_not_sent_again(world, is_killed):  # MQTT-4.4.0-1
+    subscriber = world.client(b"s", (b"t", 2), clean=False)
+    world.client(b"p").send(*[publish(b"t", b"%d" % i, qos=2, packet_id=i) for i in range(1, 6)])
+    ids = [d.packet_id for d in subscriber.take_deliveries()]
+    subscriber.send(pubrec(ids[1]), pubrec(ids[2]), pubcomp(ids[2]), pubrec(ids[3]))
+    for _ in range(2):
+        if is_killed:
+            restart(world)
+        else:
+            subscriber.vanish()
+        subscriber = world.connect(b"s", clean=False)
+        packets = subscriber.take()
+        assert packets[0] == connack(session_present=True)
+        assert [one for one in packets[1:] if one[0] >> 4 == 6] == [pubrel(ids[1]), pubrel(ids[3])]
+        got = mqtt.deliveries(b"".join(packets))
+        assert [(d.body, d.packet_id, d.qos, d.dup) for d in got] == [(b"1", ids[0], 2, True), (b"5", ids[4], 2, True)]
+    subscriber.send(pubcomp(ids[1]), pubcomp(ids[3]), pubrec(ids[0]), pubrec(ids[4]), pubcomp(ids[0]), pubcomp(ids[4]))
+    world.client(b"p").send(publish(b"t", b"6", qos=2, packet_id=6))
+    assert subscriber.bodies() == [b"6"]
+
+
+def test_mixed_qualities_come_again_after_a_kill_and_nothing_is_lost_by_a_second(world):
+    subscriber = world.client(b"s", (b"t", 2), clean=False)
+    world.client(b"p").send(*[publish(b"t", b"%d" % i, qos=1 + i % 2, packet_id=i) for i in range(1, 9)])
+    got = subscriber.take_deliveries()
+    assert [d.qos for d in got] == [2, 1] * 4
+    restart(world)
+    subscriber = world.connect(b"s", clean=False)
+    got = subscriber.take_deliveries()
+    assert sorted(d.body for d in got) == [b"%d" % i for i in range(1, 9)]
+    for one in got:
+        if one.qos == 2:
+            subscriber.send(pubrec(one.packet_id), pubcomp(one.packet_id))
+    restart(world)
+    subscriber = world.connect(b"s", clean=False)
+    assert [(d.body, d.qos) for d in subscriber.take_deliveries()] == [(b"%d" % i, 1) for i in (2, 4, 6, 8)]
+
+
+def test_ended_subscription_leaves_nothing_to_the_next_owner_of_its_slot(world):
+    subscriber = world.client(b"s", (b"t", 2), clean=False)
+    world.client(b"p").send(publish(b"t", b"x", qos=2, packet_id=1))
+    subscriber.send(mqtt.unsubscribe(2, b"t"))
+    restart(world)
+    assert world.connect(b"s", clean=False).take() == [connack(session_present=True)]
+
+
+def test_a_client_that_has_the_window_full_is_sent_no_more(make_world):
+    world = make_world(inflight_max=2)
+    subscriber = world.client(b"s", (b"t", 2))
+    world.client(b"p").send(*[publish(b"t", b"%d" % i, qos=2, packet_id=i) for i in range(1, 5)])
+    first = subscriber.take_deliveries()
+    assert [d.body for d in first] == [b"1", b"2"]
+    assert subscriber.send(*[pubrec(d.packet_id) for d in first]).take_deliveries() == []
+    assert subscriber.send(pubcomp(first[0].packet_id)).bodies() == [b"3"]
+
+
+class ExactClient:
+    """A client with a session that it keeps itself: it takes each packet identifier once until it is released."""
+
+    def __init__(self):
+        self.held = set()
+        self.got = []
+        self.answers = []
+
+    def take(self, packets):
+        for data in packets:
+            kind = data[0] >> 4
+            if kind == 3:
+                one = mqtt.parse_publish(data)
+                if one.packet_id not in self.held:
+                    self.held.add(one.packet_id)
+                    self.got.append(one.body)
+                self.answers.append(pubrec(one.packet_id))
+            elif kind == 6:
+                packet_id = int.from_bytes(data[2:4], "big")
+                self.held.discard(packet_id)
+                self.answers.append(pubcomp(packet_id))
+
+
+class ExactSender:
+    """A publisher that keeps its own session: it goes on with what was not completed."""
+
+    def __init__(self):
+        self.count = 0
+        self.unsent = {}  # packet identifier -> body
+        self.unreleased = []
+
+    def next(self):
+        self.count += 1
+        packet_id = self.count % 50 + 1
+        self.unsent[packet_id] = b"%d" % self.count
+        return publish(b"t", b"%d" % self.count, qos=2, packet_id=packet_id)
+
+    def again(self):
+        return [publish(b"t", body, qos=2, packet_id=key, dup=True) for key, body in self.unsent.items()] + [
+            pubrel(key) for key in self.unreleased
+        ]
+
+    def take(self, packets):
+        answers = []
+        for data in packets:
+            packet_id = int.from_bytes(data[2:4], "big")
+            if data[0] == 0x50 and self.unsent.pop(packet_id, None) is not None:
+                self.unreleased.append(packet_id)
+                answers.append(pubrel(packet_id))
+            elif data[0] == 0x70 and packet_id in self.unreleased:
+                self.unreleased.remove(packet_id)
+        return answers
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["publish", "publish", "answer", "lose", "kill", "release"]), st.integers(1, 4)),
+    max_size=30,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(steps=STEPS)
+def test_each_message_comes_exactly_once_whatever_breaks_off(tmp_path_factory, steps):
+    world = World(tmp_path_factory.mktemp("exact"))
+    try:
+        client, sender = ExactClient(), ExactSender()
+        subscriber = world.client(b"s", (b"t", 2), clean=False)
+        publisher = world.client(b"p", clean=False)
+        for action, count in [*steps, ("release", 4), ("answer", 99), ("answer", 99), ("answer", 99)]:
+            if action == "publish":
+                for _ in range(count):
+                    publisher.send(sender.next())
+            elif action == "release":
+                publisher.send(*sender.take(publisher.take()))
+            elif action == "answer":
+                client.take(subscriber.take()[:])
+                answers, client.answers = client.answers[:count], client.answers[count:]
+                subscriber.send(*answers)
+            else:
+                if action == "kill":
+                    restart(world)
+                else:
+                    subscriber.vanish()
+                    publisher.vanish()
+                client.answers.clear()
+                subscriber = world.connect(b"s", clean=False)
+                publisher = world.connect(b"p", clean=False)
+                publisher.send(*sender.again())
+        client.take(subscriber.take())
+        assert Counter(client.got) == Counter(b"%d" % i for i in range(1, sender.count + 1))
+        assert client.got == sorted(client.got, key=int)
+    finally:
+        world.close()

@@ -1,0 +1,140 @@
+"""What is read of a peer: while it is not paused or held, and by the share of a turn."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+
+import pytest
+
+from core.metrics import LoopMetrics
+from gateway.net.shares import READS_NS, Shares
+from tests.support.connections import open_site, run_turns
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_paused_reading_takes_nothing_until_resumed():
+    async with open_site() as site:
+        reader, writer = await site.connect()
+        writer.write(b"x")
+        await reader.readexactly(1)
+        transport = site.handlers[0].transport
+        transport.pause_reading()
+        transport.pause_reading()
+        writer.write(b"y")
+        await run_turns()
+        assert site.handlers[0].received == b"x"
+        transport.resume_reading()
+        assert await reader.readexactly(1) == b"y"
+        writer.close()
+
+
+async def test_what_is_held_back_is_read_only_when_it_is_released_and_not_paused():
+    async with open_site() as site:
+        reader, writer = await site.connect()
+        writer.write(b"a")
+        assert await reader.readexactly(1) == b"a"
+        transport = site.handlers[0].transport
+        transport.hold_reading()
+        transport.hold_reading()
+        transport.pause_reading()
+        transport.resume_reading()
+        writer.write(b"b")
+        transport.write(b"!")
+        assert await reader.readexactly(1) == b"!"
+        assert site.handlers[0].received == b"a"
+        transport.pause_reading()
+        transport.release_reading()
+        transport.write(b"!")
+        assert await reader.readexactly(1) == b"!"
+        assert site.handlers[0].received == b"a"
+        transport.resume_reading()
+        assert await reader.readexactly(1) == b"b"
+        transport.release_reading()
+        writer.write(b"c")
+        assert await reader.readexactly(1) == b"c"
+        writer.close()
+        await site.handlers[0].until("closed")
+
+
+async def test_connection_whose_handler_left_work_is_not_read_before_it_went_on():
+    async with open_site() as site:
+        site.prepare = lambda handler: setattr(handler, "steps", 3)
+        reader, writer = await site.connect()
+        writer.write(b"a")
+        assert await reader.readexactly(1) == b"a"
+        (handler,) = site.handlers
+        writer.write(b"b")
+        writer.write_eof()
+        assert await reader.read() == b"b"
+        await handler.until("closed")
+        assert handler.calls == ["data", "on", "on", "on", "data", "on", "on", "on", "eof", "closed"]
+        writer.close()
+
+
+async def test_others_are_read_between_the_steps_of_one():
+    async with open_site() as site:
+        site.prepare = lambda handler: setattr(handler, "steps", 1_000_000)
+        busy_reader, busy = await site.connect()
+        busy.write(b"a")
+        assert await busy_reader.readexactly(1) == b"a"
+        site.prepare = lambda handler: None
+        reader, writer = await site.connect()
+        for _ in range(3):
+            writer.write(b"b")
+            assert await reader.readexactly(1) == b"b"
+        assert site.handlers[0].left > 0
+        for each in (busy, writer):
+            each.close()
+
+
+@pytest.mark.parametrize("name", ["pause", "hold"])
+async def test_work_that_is_left_waits_while_reading_is_paused_or_held(name):
+    async with open_site() as site:
+        site.prepare = lambda handler: setattr(handler, "steps", 2)
+        reader, writer = await site.connect()
+        writer.write(b"a")
+        while not site.handlers or not site.handlers[0].calls:
+            await asyncio.sleep(0)
+        (handler,) = site.handlers
+        transport = handler.transport
+        (transport.pause_reading if name == "pause" else transport.hold_reading)()
+        assert await reader.readexactly(1) == b"a"
+        writer.write(b"b")
+        await run_turns()
+        assert handler.calls == ["data"]
+        (transport.resume_reading if name == "pause" else transport.release_reading)()
+        assert await reader.readexactly(1) == b"b"
+        assert handler.calls[:4] == ["data", "on", "on", "data"]
+        writer.close()
+
+
+async def test_what_is_read_when_the_turn_is_full_is_handled_in_the_next_and_in_order():
+    async with open_site() as site:
+        moments = itertools.count(0, READS_NS)  # each share fills a turn
+        site.endpoint.shares = Shares(asyncio.get_running_loop().call_soon, LoopMetrics(), moments.__next__)
+        clients = [await site.connect() for _ in range(5)]
+        for word in (b"hello ", b"again"):
+            for _, writer in clients:
+                writer.write(word)
+            for reader, _ in clients:
+                assert await reader.readexactly(len(word)) == word
+        assert [bytes(handler.received) for handler in site.handlers] == [b"hello again"] * 5
+        for _, writer in clients:
+            writer.close()
+
+
+async def test_connection_that_is_lost_while_work_is_left_is_closed_and_does_not_go_on():
+    async with open_site() as site:
+        site.prepare = lambda handler: setattr(handler, "steps", 1_000_000)
+        _, writer = await site.connect()
+        writer.write(b"a")
+        while not site.handlers or "on" not in site.handlers[0].calls:
+            await asyncio.sleep(0)
+        (handler,) = site.handlers
+        handler.transport.abort()
+        await handler.until("closed")
+        await run_turns()
+        assert handler.calls[-1] == "closed"
+        writer.close()
