@@ -30,7 +30,7 @@ IN_ONE_BUILD = tuple(
 IN_BOTH_BUILDS = {
     *(TESTS / "integration" / f"test_{name}.py" for name in ("every_door", "mqtt_clients", "streams")),
     *(TESTS / "integration" / f"test_amqp_clients{name}.py" for name in ("", "_aio_pika", "_pika")),
-    *(TESTS / "fault" / f"test_{name}.py" for name in ("kill", "any_bytes", "fuzz_mqtt", "torn_write", "older_folder")),
+    *(TESTS / "fault" / f"test_{name}.py" for name in ("kill", "any_bytes", "fuzz", "torn_write", "older_folder")),
     *(TESTS / "fault" / f"test_{name}.py" for name in ("folder_without_row_versions", "power_cut_mqtt")),
 }
 IN_MEMORY = {TESTS / "core/store/test_losses.py"}  # opens copies of a folder for each step that a process can die at

@@ -41,18 +41,18 @@ def paho_go():
     return [folder / "client"]
 
 
-def java_program(source):
-    lib = "dependency:copy-dependencies"
-    folder = build("mvn", "java", "mvn", "-q", "-B", lib, "-DoutputDirectory=lib")
-    return ["java", "-cp", f"{folder / 'lib'}/*", folder / source]
+def java_program(name):
+    folder = build("mvn", "java", "mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib")
+    subprocess.run(["javac", "-cp", "lib/*", "-d", "classes", *folder.glob("*.java")], cwd=folder, check=True)
+    return ["java", "-cp", f"{folder}/lib/*:{folder}/classes", name]
 
 
 def hivemq_java():
-    return java_program("HiveMqClient.java")
+    return java_program("HiveMqClient")
 
 
 def paho_java():
-    return java_program("PahoClient.java")
+    return java_program("PahoClient")
 
 
 @pytest.fixture

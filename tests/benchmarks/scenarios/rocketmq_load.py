@@ -191,6 +191,24 @@ async def open_producers(
     return producers
 
 
+async def fill(host: str, port: int, stored: int, payload_bytes: int) -> int:
+    """Store so many messages at least; return how many there are."""
+    filled = Count()
+    producers = await open_producers(host, port, filled, 8, 64, b"x" * payload_bytes)
+    asker = await open_peer(host, port, Asker(Count()))
+    for producer in producers:
+        producer.start()
+    while await max_offset(asker, TOPIC) < stored:
+        await asyncio.sleep(0.05)
+    for producer in producers:
+        producer.is_running = False
+    await drain(filled, lambda: filled.acked >= filled.sent)
+    there = await max_offset(asker, TOPIC)
+    for peer in (*producers, asker):
+        peer.transport.abort()
+    return there
+
+
 async def run_send(
     host: str,
     port: int,
@@ -254,17 +272,7 @@ async def run_pull(
     probe: Probe = no_probe,
 ) -> Result:
     """Store `stored` messages, then pull them over and over."""
-    count, filled = Count(), Count()
-    producers = await open_producers(host, port, filled, 8, 64, b"x" * payload_bytes)
-    asker = await open_peer(host, port, Asker(Count()))
-    for producer in producers:
-        producer.start()
-    while await max_offset(asker, TOPIC) < stored:
-        await asyncio.sleep(0.05)
-    for producer in producers:
-        producer.is_running = False
-    await drain(filled, lambda: filled.acked >= filled.sent)
-    offset = await max_offset(asker, TOPIC)
+    offset, count = await fill(host, port, stored, payload_bytes), Count()
     pullers = [await open_peer(host, port, Puller(count)) for _ in range(connections)]
     for puller in pullers:
         puller.configure(count_max, offset)
@@ -273,6 +281,6 @@ async def run_pull(
     for puller in pullers:
         puller.is_running = False
     check(pullers)
-    for peer in (*producers, asker, *pullers):
-        peer.transport.abort()
+    for puller in pullers:
+        puller.transport.abort()
     return result

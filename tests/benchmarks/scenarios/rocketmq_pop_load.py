@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from lmq.remoting.commands import HEADER_JSON, VERSION, Command, decode_header, encode_command
 from tests.benchmarks.scenarios.load import Count, Probe, Result, drain, measure, no_probe
 from tests.benchmarks.scenarios.rocketmq_load import (
     FRAME_HEAD,
     HEADERS,
     TOPIC,
-    Asker,
     RemotingPeer,
     check,
-    max_offset,
+    fill,
     open_peer,
-    open_producers,
 )
 
 POP_MESSAGE, ACK_MESSAGE = 200_050, 200_051
@@ -107,16 +103,8 @@ async def run_pop(
     probe: Probe = no_probe,
 ) -> Result:
     """Store `stored` messages, then take and acknowledge them, each connection as groups of its own."""
-    count, filled = Count(), Count()
-    producers = await open_producers(host, port, filled, 8, 64, b"x" * payload_bytes)
-    asker = await open_peer(host, port, Asker(Count()))
-    for producer in producers:
-        producer.start()
-    while await max_offset(asker, TOPIC) < stored:
-        await asyncio.sleep(0.05)
-    for producer in producers:
-        producer.is_running = False
-    await drain(filled, lambda: filled.acked >= filled.sent)
+    count = Count()
+    await fill(host, port, stored, payload_bytes)
     poppers = [await open_peer(host, port, Popper(count)) for _ in range(connections)]
     for number, popper in enumerate(poppers):
         popper.configure([f"bench{number}-{turn}" for turn in range(GROUPS_MAX)])
@@ -127,6 +115,6 @@ async def run_pop(
     await drain(count, lambda: count.received >= count.acked)
     result.lost = count.acked - count.received
     check(poppers)
-    for peer in (*producers, asker, *poppers):
-        peer.transport.abort()
+    for popper in poppers:
+        popper.transport.abort()
     return result

@@ -9,9 +9,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from lmq import ConsumeContext, Message, PushConsumer
-from tests.benchmarks.scenarios.load import Count, Probe, Result, drain, measure, no_probe
+from tests.benchmarks.scenarios.load import Count, Probe, Result, measure, no_probe
 from tests.benchmarks.scenarios.peers import FETCHED
-from tests.benchmarks.scenarios.rocketmq_load import TOPIC, Asker, max_offset, open_peer, open_producers
+from tests.benchmarks.scenarios.rocketmq_load import TOPIC, fill
 
 BATCH = 32  # messages that a pull asks for, and that the listener is given at a time
 START_S_MAX = 120.0  # until all groups have begun: Java compiles its program first
@@ -24,22 +24,6 @@ def why_no_java() -> str:
     if shutil.which("java") is None:
         return "there is no java"
     return "" if list(JARS.glob("rocketmq-client-*.jar")) else "the client's jars are not there (make bench-peers)"
-
-
-async def fill(host: str, port: int, stored: int, payload_bytes: int) -> None:
-    """Store so many messages at least."""
-    filled = Count()
-    producers = await open_producers(host, port, filled, 8, 64, b"x" * payload_bytes)
-    asker = await open_peer(host, port, Asker(Count()))
-    for producer in producers:
-        producer.start()
-    while await max_offset(asker, TOPIC) < stored:
-        await asyncio.sleep(0.05)
-    for producer in producers:
-        producer.is_running = False
-    await drain(filled, lambda: filled.acked >= filled.sent)
-    for peer in (*producers, asker):
-        peer.transport.abort()
 
 
 async def run_push(

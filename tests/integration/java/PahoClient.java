@@ -1,13 +1,4 @@
-// Publishes and subscribes by Paho's clients, and counts what came: PahoClient HOST PORT VERSION COUNT
-//
-// Between the lines "cut me" and "done" the connections may be cut: the client comes back by itself.
-
-import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.Map;
 import java.util.concurrent.Callable;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiConsumer;
 import java.util.logging.LogManager;
 import org.eclipse.paho.client.mqttv3.DisconnectedBufferOptions;
@@ -22,62 +13,13 @@ import org.eclipse.paho.mqttv5.client.MqttConnectionOptions;
 import org.eclipse.paho.mqttv5.client.MqttDisconnectResponse;
 import org.eclipse.paho.mqttv5.common.packet.MqttProperties;
 
-public class PahoClient {
-    /** One client of either version, which comes back by itself. */
-    interface Session {
-        void subscribe(String filter) throws Exception;
-
-        /** Publish, and return when that is over. */
-        void publish(String topic, int qos, String body) throws Exception;
-    }
-
-    static final List<Map<String, Integer>> GOT = new ArrayList<>();
-
+/** The rounds by Paho's clients: PahoClient HOST PORT VERSION COUNT. */
+public final class PahoClient {
     public static void main(String[] args) throws Exception {
         LogManager.getLogManager().reset(); // the client tells of each packet
-        int count = Integer.parseInt(args[3]);
-        for (int qos = 0; qos < 3; qos++) {
-            GOT.add(new ConcurrentHashMap<>());
-        }
-        Session subscriber = connect(args, "paho-java-subscriber", PahoClient::take);
-        subscriber.subscribe("paho/#");
-        Session publisher = connect(args, "paho-java-publisher", (topic, body) -> {});
-        for (int number = 0; number < count; number++) {
-            publisher.publish("paho/0/" + number % 7, 0, "" + number);
-        }
-        until(count, 10, 0);
-        System.out.println("cut me");
-        for (int number = 0; number < count; number++) {
-            for (int qos = 1; qos < 3; qos++) {
-                publisher.publish("paho/" + qos + "/" + number % 7, qos, "" + number);
-            }
-        }
-        until(count, 30, 1, 2);
-        for (int qos = 0; qos < 3; qos++) {
-            int received = GOT.get(qos).values().stream().mapToInt(Integer::intValue).sum();
-            int distinct = GOT.get(qos).size();
-            System.out.printf("qos=%d sent=%d received=%d duplicated=%d lost=%d%n",
-                    qos, count, received, received - distinct, count - distinct);
-        }
-        System.out.println("done");
-        System.exit(0);
-    }
-
-    static void take(String topic, byte[] body) {
-        GOT.get(Integer.parseInt(topic.split("/")[1])).merge(new String(body, StandardCharsets.UTF_8), 1, Integer::sum);
-    }
-
-    static void until(int count, int seconds, int... levels) throws InterruptedException {
-        for (int tries = 0; tries < seconds * 50; tries++) {
-            boolean hasAll = true;
-            for (int qos : levels) {
-                hasAll = hasAll && GOT.get(qos).size() == count;
-            }
-            if (hasAll) {
-                return;
-            }
-            Thread.sleep(20);
-        }
+        String address = "tcp://" + args[0] + ":" + args[1];
+        new Rounds(Integer.parseInt(args[3])).run((name, take) ->
+                args[2].equals("5") ? connect5(address, name, take) : connect3(address, name, take));
     }
 
     interface Waiting {
@@ -101,12 +43,7 @@ public class PahoClient {
         }
     }
 
-    static Session connect(String[] args, String name, BiConsumer<String, byte[]> take) throws Exception {
-        String address = "tcp://" + args[0] + ":" + args[1];
-        return args[2].equals("5") ? connect5(address, name, take) : connect3(address, name, take);
-    }
-
-    static Session connect3(String address, String name, BiConsumer<String, byte[]> take) throws Exception {
+    static Rounds.Session connect3(String address, String name, BiConsumer<String, byte[]> take) throws Exception {
         MqttAsyncClient client = new MqttAsyncClient(address, name, new MemoryPersistence());
         client.setCallback(new MqttCallback() {
             public void connectionLost(Throwable cause) {}
@@ -125,19 +62,18 @@ public class PahoClient {
         options.setAutomaticReconnect(true);
         options.setMaxReconnectDelay(1_000);
         client.connect(options).waitForCompletion();
-        return new Session() {
+        return new Rounds.Session() {
             public void subscribe(String filter) throws Exception {
                 client.subscribe(filter, 2).waitForCompletion();
             }
 
-            public void publish(String topic, int qos, String body) throws Exception {
-                byte[] bytes = body.getBytes(StandardCharsets.UTF_8);
-                settle(() -> client.publish(topic, bytes, qos, false)::waitForCompletion);
+            public void publish(String topic, int qos, byte[] body) throws Exception {
+                settle(() -> client.publish(topic, body, qos, false)::waitForCompletion);
             }
         };
     }
 
-    static Session connect5(String address, String name, BiConsumer<String, byte[]> take) throws Exception {
+    static Rounds.Session connect5(String address, String name, BiConsumer<String, byte[]> take) throws Exception {
         var client = new org.eclipse.paho.mqttv5.client.MqttAsyncClient(
                 address, name, new org.eclipse.paho.mqttv5.client.persist.MemoryPersistence());
         client.setCallback(new org.eclipse.paho.mqttv5.client.MqttCallback() {
@@ -164,14 +100,13 @@ public class PahoClient {
         options.setAutomaticReconnect(true);
         options.setAutomaticReconnectDelay(1, 1);
         client.connect(options).waitForCompletion();
-        return new Session() {
+        return new Rounds.Session() {
             public void subscribe(String filter) throws Exception {
                 client.subscribe(filter, 2).waitForCompletion();
             }
 
-            public void publish(String topic, int qos, String body) throws Exception {
-                byte[] bytes = body.getBytes(StandardCharsets.UTF_8);
-                settle(() -> client.publish(topic, bytes, qos, false)::waitForCompletion);
+            public void publish(String topic, int qos, byte[] body) throws Exception {
+                settle(() -> client.publish(topic, body, qos, false)::waitForCompletion);
             }
         };
     }
