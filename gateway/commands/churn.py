@@ -9,7 +9,7 @@ import typer
 from gateway.commands.client import AdminClient
 from gateway.commands.lists import WatchOption
 from gateway.commands.options import ADMIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import Column, print_json, print_table, repeat
+from gateway.commands.output import Column, print_table, show_answer
 
 PATH = "/api/lmq/churn"
 COUNT_MAX = 256
@@ -35,18 +35,10 @@ def list_churn(
 ) -> None:
     """List what connects and logs in most often, within the last minute: addresses, then clients and users."""
     client = AdminClient(admin, user, password)
-
-    def show() -> None:
-        found = client.get(PATH, {"count": limit})
-        if as_json:
-            print_json(found)
-        else:
-            _show(found)
-
-    repeat(show, watch)
+    show_answer(lambda: client.get(PATH, {"count": limit}), _tell, as_json=as_json, watch=watch)
 
 
-def _show(found: dict[str, Any]) -> None:
+def _tell(found: dict[str, Any]) -> None:
     print(f"connections of the last {found['within_s']} s")
     print_table(CONNECTIONS, found["connections"], ("outcome",))
     print(f"logins of the last {found['within_s']} s")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,7 +10,7 @@ from gateway.commands.client import AdminClient, quote
 from gateway.commands.doors.place import Door
 from gateway.commands.lists import LimitOption, WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import Column, print_done, print_facts, print_json, print_table, repeat
+from gateway.commands.output import Column, print_done, print_facts, print_json, print_table, show_answer
 
 delayed_cli = typer.Typer(**PLAIN, help="Messages that wait for their moment: list them, take one back.")
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="What the list calls it.")]
@@ -42,17 +42,13 @@ def list_delayed(
     """List them, about in the order in which they are due."""
     client = AdminClient(admin, user, password)
     question = {"count": limit, "door": door, "name": name or None, "after": after}
+    show_answer(lambda: client.get(PATH, question, as_member=True), _tell, as_json=as_json, watch=watch, key="items")
 
-    def show() -> None:
-        found = client.get(PATH, question, as_member=True)
-        if as_json:
-            print_json(found["items"])
-            return
-        print_table(COLUMNS, found["items"])
-        if found["next"] is not None:
-            print(f"about {found['waiting']} wait; more: --after {found['next']}")
 
-    repeat(show, watch)
+def _tell(found: dict[str, Any]) -> None:
+    print_table(COLUMNS, found["items"])
+    if found["next"] is not None:
+        print(f"about {found['waiting']} wait; more: --after {found['next']}")
 
 
 @delayed_cli.command("show")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
 
 from gateway.commands.client import AdminClient
 from gateway.commands.lists import LimitOption, WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import Column, print_json, print_table, repeat
+from gateway.commands.output import Column, print_table, show_answer
 
 held_cli = typer.Typer(**PLAIN, help="What keeps the log's oldest messages: queues, sessions. Without a command: list.")
 PATH = "/api/lmq/held"
@@ -36,14 +38,10 @@ def list_held(
 ) -> None:
     """List queues and sessions by the first message that each has not done, the oldest first."""
     client = AdminClient(admin, user, password)
+    show_answer(lambda: client.get(PATH, {"count": limit}), _tell, as_json=as_json, watch=watch, key="items")
 
-    def show() -> None:
-        found = client.get(PATH, {"count": limit})
-        if as_json:
-            print_json(found["items"])
-            return
-        print_table(COLUMNS, found["items"], SPARE)
-        if found["not_looked_at"]:
-            print(f"{found['not_looked_at']} more were not looked at")
 
-    repeat(show, watch)
+def _tell(found: dict[str, Any]) -> None:
+    print_table(COLUMNS, found["items"], SPARE)
+    if found["not_looked_at"]:
+        print(f"{found['not_looked_at']} more were not looked at")

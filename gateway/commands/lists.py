@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -10,7 +11,7 @@ import typer
 from gateway.commands.client import AdminClient, quote
 from gateway.commands.finding import show_queue
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import Column, has, print_facts, print_json, print_table, repeat
+from gateway.commands.output import Column, has, print_facts, print_json, print_table, show_answer
 from gateway.commands.refusing import refuse
 
 PAGE_SIZE = 500
@@ -182,14 +183,14 @@ def make_list(kind: Kind) -> Callable[..., None]:
         key = _find_key(kind, sort)
         question = {"page": 1, "page_size": limit, "name": name or None, "sort": key, "sort_reverse": reverse or None}
 
-        def show() -> None:
-            found = client.get(kind.path, question)
+        def ask() -> dict[str, Any]:
+            found: dict[str, Any] = client.get(kind.path, question)
             if key is not None and found["items"] and not any(has(row, key) for row in found["items"]):
                 columns = ", ".join(column.title for column in kind.columns)
                 refuse(f"--sort {sort}: {kind.name} have no such field; columns are {columns}")
-            _show(kind, found, as_json=as_json)
+            return found
 
-        repeat(show, watch)
+        show_answer(ask, partial(_tell, kind), as_json=as_json, watch=watch, key="items")
 
     list_things.__doc__ = f"List: {kind.text}"
     return list_things
@@ -201,10 +202,7 @@ def _find_key(kind: Kind, sort: str | None) -> str | None:
     return None if sort is None else titles.get(sort.replace("_", " "), sort)
 
 
-def _show(kind: Kind, found: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        print_json(found["items"])
-        return
+def _tell(kind: Kind, found: dict[str, Any]) -> None:
     print_table(kind.columns, found["items"], kind.spare)
     if found["filtered_count"] > found["item_count"]:
         print(f"{found['item_count']} of {found['filtered_count']}")

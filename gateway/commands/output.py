@@ -155,6 +155,34 @@ def print_facts(answer: dict[str, Any]) -> None:
         print(f"{name:<{width}}  {tell(value, name)}")
 
 
+def show_answer(
+    ask: Callable[[], dict[str, Any]],
+    print_it: Callable[[dict[str, Any]], None],
+    *,
+    as_json: bool,
+    watch: float | None,
+    key: str | None = None,
+) -> None:
+    """Ask and show what is answered, once or at an interval.
+
+    Args:
+        ask: Asks, and returns the answer.
+        print_it: Prints an answer for people.
+        as_json: Print it for programs.
+        watch: Seconds between two times; None for once.
+        key: The field of an answer that programs get; None for all of it.
+    """
+
+    def show() -> None:
+        found = ask()
+        if as_json:
+            print_json(found if key is None else found[key])
+        else:
+            print_it(found)
+
+    repeat(show, watch)
+
+
 def repeat(show: Callable[[], None], every_s: float | None) -> None:
     """Show something once, or at an interval until somebody stops it; only a terminal is cleared in between."""
     import sys

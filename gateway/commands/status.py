@@ -10,7 +10,7 @@ import typer
 from gateway.commands.client import AdminClient
 from gateway.commands.lists import KINDS, WatchOption
 from gateway.commands.options import ADMIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import Column, fit_table, print_facts, print_json, print_table, repeat
+from gateway.commands.output import Column, fit_table, print_facts, print_table, show_answer
 
 DEEPEST = 15  # queues that `lmq top` shows
 DEEPEST_QUEUES = {"door": "amqp", "sort": "messages_ready", "sort_reverse": True, "page": 1, "page_size": DEEPEST}
@@ -44,17 +44,13 @@ def status(
 ) -> None:
     """Show the gateway: what it stores, and its connections, by door."""
     client = AdminClient(admin, user, password)
+    show_answer(lambda: client.get("/api/overview"), _tell, as_json=as_json, watch=watch)
 
-    def show() -> None:
-        found = client.get("/api/overview")
-        if as_json:
-            print_json(found)
-            return
-        print_facts(facts_of(found))
-        if "doors" in found["lmq"]:
-            print_table(DOORS[:-2], rows_of(found["lmq"]["doors"]))
 
-    repeat(show, watch)
+def _tell(found: dict[str, Any]) -> None:
+    print_facts(facts_of(found))
+    if "doors" in found["lmq"]:
+        print_table(DOORS[:-2], rows_of(found["lmq"]["doors"]))
 
 
 def facts_of(found: dict[str, Any]) -> dict[str, object]:

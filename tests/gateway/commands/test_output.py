@@ -17,6 +17,7 @@ from gateway.commands.output import (
     print_listed,
     print_table,
     repeat,
+    show_answer,
     tell,
 )
 
@@ -81,6 +82,20 @@ def test_what_is_watched_is_shown_until_somebody_stops_it(monkeypatch, capsys):
     repeat(lambda: shown.append(2), None)
     assert shown == [1, 1, 1, 2]
     assert output.EMPTY == "-"
+
+
+@pytest.mark.parametrize(
+    ("as_json", "key", "shown"),
+    [
+        (False, "items", "count  2\n"),
+        (True, "items", '{\n  "count": 2\n}\n'),
+        (True, None, '{\n  "items": {\n    "count": 2\n  }\n}\n'),
+    ],
+)
+def test_answer_is_told_to_people_and_its_part_or_all_of_it_to_programs(capsys, as_json, key, shown):
+    answer = {"items": {"count": 2}}
+    show_answer(lambda: answer, lambda found: print_facts(found["items"]), as_json=as_json, watch=None, key=key)
+    assert capsys.readouterr().out == shown
 
 
 def test_what_is_null_is_there_and_what_is_not_named_is_not():
