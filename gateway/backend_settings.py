@@ -65,8 +65,8 @@ class BackendSettings(BaseModel, frozen=True, extra="forbid"):
     name: Annotated[str, Field(max_length=64, pattern="^([a-z][a-z0-9_-]*)?$"), AfterValidator(_check_way)] = ""
     timeout_ms: Annotated[int, Field(ge=10, le=60_000)] = 5_000  # for one answer; then the login is refused
     requests_max: Annotated[int, Field(ge=1, le=256)] = 16  # questions under way at once; more wait for their turn
-    cache_s: Annotated[int, Field(ge=0, le=86_400)] = 60  # that somebody who was let in is let in again unasked
-    cache_refused_s: Annotated[int, Field(ge=0, le=3_600)] = 5  # that somebody who was refused is refused unasked
+    cache_s: Annotated[int, Field(ge=0, le=86_400)] = 60  # so long a login that was let in is let in again unasked
+    cache_refused_s: Annotated[int, Field(ge=0, le=3_600)] = 5  # so long a login that was refused is refused unasked
     groups: tuple[GroupName, ...] = ()  # of everybody that it lets in, beside those that it says
     admin_tags: bool = False  # groups called as the tags of `auth.users.NAME.tags` let in at the admin API
 
@@ -103,7 +103,7 @@ class HttpBackendSettings(BackendSettings, frozen=True, extra="forbid"):
     # more headers of each request; not shown, since one may be a key
     headers: Annotated[dict[HeaderName, HeaderText], Field(json_schema_extra={"secret": True}, repr=False)] = {}
     authorization_env: str = ""  # the environment variable that holds the header Authorization
-    ca: Path | None = None  # a PEM file with who signs its certificate; none: those that this machine trusts
+    ca: Path | None = None  # a PEM file of authorities for its certificate; none: those that this machine trusts
 
     @model_validator(mode="after")
     def _check_fields(self) -> HttpBackendSettings:
@@ -146,9 +146,9 @@ class LdapBackendSettings(BackendSettings, frozen=True, extra="forbid"):
     kind: Literal["ldap"]
     url: LdapUrl  # ldap://HOST:PORT, or ldaps://HOST:PORT
     starttls: bool = False  # begin TLS on a connection of ldap://
-    ca: Path | None = None  # a PEM file with who signs its certificate; none: those that this machine trusts
+    ca: Path | None = None  # a PEM file of authorities for its certificate; none: those that this machine trusts
     user_dn: str = ""  # the name of a user's entry: uid=${username},ou=people,dc=example,dc=com
-    bind_dn: str = ""  # who searches; empty: nobody in particular
+    bind_dn: str = ""  # the entry that searches; empty: an anonymous search
     bind_password: Secret = ""  # of that entry
     bind_password_env: str = ""  # the environment variable that holds it
     base: str = ""  # below which entry users are searched: ou=people,dc=example,dc=com

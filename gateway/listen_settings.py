@@ -104,7 +104,7 @@ class TlsSettings(BaseModel, frozen=True, extra="forbid"):
     crl: Path | None = (
         None  # lists of what those authorities have revoked, one of each that signs clients' certificates
     )
-    # where a client's certificate names its user, who needs no password; of several such names the first
+    # the part of a client's certificate that names its user: no password is asked for; of several such names the first
     user_from: NameSource | None = None
     name_is_user: bool = False  # the same as `user_from = "common_name"`
     version_min: Literal["1.2", "1.3"] = "1.2"  # the oldest TLS that clients may use

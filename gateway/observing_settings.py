@@ -18,7 +18,7 @@ class LogSettings(BaseModel, frozen=True, extra="forbid"):
 class EventsSettings(BaseModel, frozen=True, extra="forbid"):
     """Who comes and goes, and what is made, changed and removed, as messages."""
 
-    mqtt: bool = False  # at topics below $events/, as JSON; who may subscribe there is for rules to say
+    mqtt: bool = False  # at topics below $events/, as JSON; rules say which users may subscribe there
     amqp: bool = False  # at the exchange amq.rabbitmq.event of the virtual host /, as RabbitMQ's plugin does
 
     @property

@@ -240,7 +240,7 @@ class GatewaySettings(BaseModel, frozen=True, extra="forbid"):
 
     @model_validator(mode="after")
     def _check_open(self) -> GatewaySettings:
-        """Refuse to let everybody in whom the network lets through, where nobody said that this is meant."""
+        """Refuse to let in everybody on the network without a login, unless the settings say that this is meant."""
         auth = self.auth
         if auth.open or auth.default == "deny":
             return self

@@ -62,7 +62,7 @@ class TotalsKeeper:
         queues: Begins a walk over the queues.
         channels: Begins a walk over the connections, which gives the number of channels of each.
         sessions: Begins a walk over the sessions, which gives of each its subscriptions and its messages in flight.
-        ages: Says how old the first message of a queue is; None for nobody who does.
+        ages: Says how old the first message of a queue is; None where that is not told.
     """
 
     def __init__(

@@ -208,7 +208,7 @@ class RuleBook(Rights):
             count = len(wanted.written)
             LOGGER.exception("no index of the rules can be made, those before stay in force rules=%d", count)
             self._end_steps(has_failed=True)
-            # who is gone is gone, and newcomers may do nothing: what was to be denied to them is not in force
+            # users that were removed stay removed, and new ones may do nothing: no rule that limits them is in force
             known = {user: account for user, account in accounts.items() if user in self._accounts}
             self._change(None, known, rows, allows=allows and self._allows)
         else:

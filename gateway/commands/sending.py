@@ -30,7 +30,7 @@ def publish(
         int | None, typer.Option("--size", min=0, help="The message is so many bytes of no meaning.")
     ] = None,
     qos: Annotated[int, typer.Option("--qos", "-q", min=0, max=2, help="0: nobody says that it arrived.")] = 1,
-    retain: Annotated[bool, typer.Option("--retain", "-r", help="MQTT: kept for who subscribes later.")] = False,
+    retain: Annotated[bool, typer.Option("--retain", "-r", help="MQTT: kept for later subscribers.")] = False,
     headers: Annotated[
         list[str] | None, typer.Option("--header", "-H", help="NAME=VALUE, again for more: user property, header.")
     ] = None,

@@ -61,7 +61,7 @@ def add(
 
 def _check_asker(user: str | None, password: str | None) -> None:
     if password is not None and user is None:
-        refuse("--password is of --user, who asks; the new one is asked for, or: --password-stdin, --generate")
+        refuse("--password is that of --user; the new one is asked for, or: --password-stdin, --generate")
 
 
 def _new_password(given: str | None, *, from_stdin: bool, generate: bool) -> str:
@@ -106,7 +106,7 @@ def change_password(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Give a user another password; who came in by the old one is turned out."""
+    """Give a user another password; connections that came in by the old one are closed."""
     _check_asker(user, password)
     plain = _new_password(new_password, from_stdin=password_stdin, generate=generate)
     AdminClient(admin, user, password).send("PUT", f"/api/lmq/users/{quote(name)}/password", {"password": plain})

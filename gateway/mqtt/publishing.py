@@ -346,7 +346,7 @@ def _note_codes(columns: RunColumns) -> None:
 def _note_unheard(columns: RunColumns, parent_topic: bytes) -> None:
     """Let those be answered so that no light queue gets: nobody subscribes to their topics, and no queue is bound.
 
-    What waits for its time has a topic of its own in the log: who hears of it is not known yet.
+    What waits for its time has a topic of its own in the log: its subscribers are not known yet.
     """
     batch = columns.batch
     is_unheard = False

@@ -108,7 +108,7 @@ class MqttServices:
         return True
 
     def may_come(self, user: str, client_id: bytes, now_ms: int) -> bool:
-        """Return whether a client of a user, who was shown to be that, is let in once more at this moment."""
+        """Return whether a client that proved to be `user` is let in once more at this moment."""
         per_s = self.settings.client_connects_rate
         if not per_s:
             return True

@@ -67,7 +67,7 @@ def test_hosts_are_packed_as_a_record_stores_them(host, packed):
         ("", False),
         ("host:1", False),
         ("unix:0", True),
-        ("via 127.0.0.1:1", False),  # a proxy that does not say for whom
+        ("via 127.0.0.1:1", False),  # a proxy that does not tell its client's address
         ("?:0", False),
     ],
 )

@@ -129,7 +129,7 @@ async def until_logged(gateway, text):
 
 
 class Proxy:
-    """Passes connections on, and says for whom by the PROXY protocol."""
+    """Passes connections on, and tells their clients' addresses by the PROXY protocol."""
 
     def __init__(self, target, header):
         self.target = target

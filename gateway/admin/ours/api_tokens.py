@@ -25,7 +25,7 @@ Scope = Literal[SCOPES]  # type: ignore[valid-type] # the words of one tuple
 
 
 class TokenBody(BaseModel):
-    """A token that is wanted: for whom, for what, and how long; 0 s: without an end."""
+    """A token that is wanted: its user, its scopes, and how long it lasts; 0 s: without an end."""
 
     name: Annotated[str, Field(min_length=1, max_length=NAME_BYTES_MAX)]
     scopes: Annotated[tuple[Scope, ...], Field(min_length=1)]

@@ -88,7 +88,7 @@ def _make_place(
         typer.Option("--server", "-s", envvar="LMQ_CLI_SERVER", help="HOST or HOST:PORT; else this machine."),
     ] = None,
     user: Annotated[
-        str | None, typer.Option("--user", envvar="LMQ_CLI_USER", help="Who it is; for RocketMQ the access key.")
+        str | None, typer.Option("--user", envvar="LMQ_CLI_USER", help="The user; for RocketMQ the access key.")
     ] = None,
     password: Annotated[
         str | None,

@@ -39,7 +39,7 @@ class ProxyHeader(Layer):
     """Takes the header off.
 
     Args:
-        host: Who connects.
+        host: The address that connects.
         networks: Of the proxies that may speak for others; from elsewhere nothing is taken.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Key files: what went in is found, from either side, and damage is met by whoever reads it."""
+"""Key files: what went in is found, from either side, and damage is met by the search that reads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written down of a login counts after a restart as long as whoever vouched for it still does."""
+"""What is written down of a login counts after a restart as long as what vouched for it still does."""
 
 from __future__ import annotations
 

@@ -116,8 +116,8 @@ def test_a_new_password_is_asked_for_read_or_made_up(running):
     assert call_lmq("user", "passwd", "ann", "--password-stdin", *admin, input="other\n").exit_code == 0
     assert call_lmq("status", *admin, "--user", "ann", "--password", made).exit_code == 5
     assert call_lmq("status", *admin, "--user", "ann", "--password", "other").exit_code == 0
-    check_told(call_lmq("user", "add", "eve", "--password", "x", *admin), "--password is of --user, who asks")
-    check_told(call_lmq("user", "passwd", "ann", "--password", "x", *admin), "--password is of --user, who asks")
+    check_told(call_lmq("user", "add", "eve", "--password", "x", *admin), "--password is that of --user")
+    check_told(call_lmq("user", "passwd", "ann", "--password", "x", *admin), "--password is that of --user")
     check_told(call_lmq("user", "add", "eve", "--generate", "--password-stdin", *admin), "one of them")
     check_told(call_lmq("user", "add", "eve", "--generate", "--tag", "bogus", *admin), "'bogus' is no tag")
     check_told(call_lmq("user", "tags", "ann", "bogus", *admin), "'bogus' is no tag")

@@ -112,7 +112,7 @@ def test_window_without_room_falls_behind_and_holds_nobody_up(make_world):
 
 
 def retire_all(world):
-    """Let retention take all but the newest segment, whoever needs it."""
+    """Let retention take all but the newest segment, needed or not."""
     world.store.flush()
     world.store.prepare()
     assert retire(world.store, world.now_ms + 1000 * 3_600_000) > 0

@@ -33,7 +33,7 @@ async def test_a_walk_that_ends_early_takes_nothing_away_and_looks_in_vain_are_p
     part = WalkedPart(lambda: iter(there), lambda one: one, lambda one: one)
     assert [one for one in _look(part) if one is not None] == there[1:]
     there[1:150] = []
-    next(part.arrivals())  # whoever asked went away
+    next(part.arrivals())  # the one that asked went away
     assert part.alive() == 200
     assert [one for one in _look(part) if one is not None] == there[1:]
     assert (part.alive(), part.size) == (51, 200)
