@@ -10,13 +10,23 @@ from gateway.commands.client import AdminClient, quote
 from gateway.commands.completing import complete_policies
 from gateway.commands.lists import WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import print_done, print_listed, repeat
+from gateway.commands.output import Column, print_done, print_json, print_table, repeat
 from gateway.commands.refusing import refuse
 
 policy_cli = typer.Typer(**PLAIN, help="Tell many queues and exchanges something at once, by patterns of their names.")
 NameArgument = Annotated[str, typer.Argument(help="The policy's name.", autocompletion=complete_policies)]
 VhostOption = Annotated[str, typer.Option("--vhost", help="The virtual host that it is of.")]
 OperatorOption = Annotated[bool, typer.Option("--operator", help="Operator policies: limits that nobody can loosen.")]
+COLUMNS = (
+    Column("name", "name"),
+    Column("vhost", "vhost"),
+    Column("pattern", "pattern"),
+    Column("for", "apply-to"),
+    Column("definition", "definition"),
+    Column("priority", "priority"),
+    Column("without effect", "without_effect"),
+)
+SPARE = ("without effect", "priority")
 
 
 @policy_cli.command("set")
@@ -81,7 +91,10 @@ def list_policies(
 
     def show() -> None:
         found = client.get(path)
-        print_listed(found, listed(found), as_json=as_json)
+        if as_json:
+            print_json(found)
+        else:
+            print_table(COLUMNS, rows_of(found), SPARE)
 
     repeat(show, watch)
 
@@ -91,16 +104,15 @@ def _path(*parts: str | None, is_operator: bool) -> str:
     return "/".join(["/api", sort, *(quote(part) for part in parts if part is not None)])
 
 
-def listed(policies: list[dict[str, Any]]) -> list[str]:
-    """Return the lines that tell policies."""
+def rows_of(policies: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return policies as rows of a table, each definition as `policy set` takes it."""
     import json
 
-    lines: list[str] = []
-    for policy in policies:
-        said = json.dumps(policy["definition"])
-        parts = [policy["vhost"], policy["name"], policy["pattern"], f"for {policy['apply-to']}", said]
-        parts.append(f"priority {policy['priority']}")
-        if policy["lmq"]["without_effect"]:
-            parts.append(f"without effect: {', '.join(policy['lmq']['without_effect'])}")
-        lines.append("  ".join(parts))
-    return lines
+    return [
+        {
+            **policy,
+            "definition": json.dumps(policy["definition"]),
+            "without_effect": ", ".join(policy["lmq"]["without_effect"]),
+        }
+        for policy in policies
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,7 +11,7 @@ from gateway.commands.client import AdminClient, quote
 from gateway.commands.completing import complete_rules
 from gateway.commands.lists import WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import print_done, print_listed, repeat
+from gateway.commands.output import Column, print_done, print_json, print_table, repeat
 from gateway.commands.refusing import refuse
 
 rule_cli = typer.Typer(**PLAIN, help="Set, list, move and remove rules: who may do what.")
@@ -21,6 +21,8 @@ BeforeOption = Annotated[
     str | None, typer.Option("--before", help="The rule that it stands before.", autocompletion=complete_rules)
 ]
 Several = list[str] | None
+EVERYBODY = "everybody, everything"  # a rule that says no more
+COLUMNS = (Column("name", "name"), Column("rule", "permit"), Column("actions", "actions"), Column("of", "of"))
 
 
 class Permit(StrEnum):
@@ -88,10 +90,23 @@ def list_rules(
 
     def show() -> None:
         found = client.ask("/api/lmq/rules")
-        lines = [f"{rule['name']}  {rule['text']}" for rule in found["rules"]]
-        print_listed(found, [*lines, f"auth.default  {found['default']}"], as_json=as_json)
+        if as_json:
+            print_json(found)
+        else:
+            print_table(COLUMNS, [*map(_row_of, found["rules"]), {"name": "auth.default", "permit": found["default"]}])
 
     repeat(show, watch)
+
+
+def _row_of(rule: dict[str, Any]) -> dict[str, Any]:
+    """Return a rule as a row of a table: what it is for stands behind what it says of which actions."""
+    permit, actions, *said = rule["text"].split(" ", 2)
+    return {
+        "name": rule["name"],
+        "permit": permit,
+        "actions": actions,
+        "of": said[0] if said else "everybody, everything",
+    }
 
 
 @rule_cli.command("remove")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -10,10 +10,17 @@ from gateway.commands.client import AdminClient, quote
 from gateway.commands.completing import complete_tokens
 from gateway.commands.lists import WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import print_done, print_listed, repeat, tell
+from gateway.commands.output import Column, print_done, print_json, print_listed, print_table, repeat
 from gateway.commands.refusing import refuse
 
 token_cli = typer.Typer(**PLAIN, help="Make, list and revoke tokens that let programs in at the admin API.")
+COLUMNS = (
+    Column("name", "name"),
+    Column("of user", "user"),
+    Column("for", "scopes"),
+    Column("ends", "ends_at_ms"),
+    Column("used", "used_at_ms"),
+)
 UNITS_S = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 NameArgument = Annotated[str, typer.Argument(help="What the token is called.")]
 
@@ -57,7 +64,11 @@ def list_tokens(
 
     def show() -> None:
         found = client.ask("/api/lmq/tokens")
-        print_listed(found, [_line(token) for token in found], as_json=as_json)
+        if as_json:
+            print_json(found)
+        else:
+            rows = [{**token, "scopes": ", ".join(token["scopes"])} for token in found]
+            print_table(COLUMNS, [{**row, "ends_at_ms": row["ends_at_ms"] or "never"} for row in rows])
 
     repeat(show, watch)
 
@@ -74,12 +85,6 @@ def revoke(
     """Have a token let nobody in any more."""
     AdminClient(admin, user, password).send("DELETE", f"/api/lmq/tokens/{quote(name)}")
     print_done({"revoked": name}, as_json=as_json)
-
-
-def _line(token: dict[str, Any]) -> str:
-    ends = tell(token["ends_at_ms"], "ends_at_ms") if token["ends_at_ms"] else "never"
-    used = f"  used: {tell(token['used_at_ms'], 'used_at_ms')}" if token["used_at_ms"] else ""
-    return f"{token['name']}  of {token['user']}  for: {', '.join(token['scopes'])}  ends: {ends}{used}"
 
 
 def read_duration(text: str) -> int:

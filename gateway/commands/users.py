@@ -13,7 +13,7 @@ from gateway.commands.client import AdminClient, quote
 from gateway.commands.completing import complete_users, complete_vhosts
 from gateway.commands.lists import WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import print_done, print_json, print_listed, repeat
+from gateway.commands.output import Column, print_done, print_json, print_listed, print_table, repeat
 from gateway.commands.refusing import refuse
 
 user_cli = typer.Typer(**PLAIN, help="Make, change, disable, delete and list the users of the data folder.")
@@ -29,6 +29,17 @@ VhostOption = Annotated[
 ]
 GENERATED_BYTES = 18
 EVERYTHING, NOTHING = ".*", "^$"
+COLUMNS = (
+    Column("name", "name"),
+    Column("tags", "tags"),
+    Column("kept in", "kept_in"),
+    Column("comes in", "comes_in"),
+    Column("vhost", "vhost"),
+    Column("configure", "configure"),
+    Column("write", "write"),
+    Column("read", "read"),
+)
+SPARE = ("kept in", "comes in")
 
 
 @user_cli.command("add")
@@ -192,8 +203,11 @@ def list_users(
     client = AdminClient(admin, user, password)
 
     def show() -> None:
-        found = client.ask("/api/users"), client.ask("/api/permissions")
-        print_listed({"users": found[0], "permissions": found[1]}, listed(*found), as_json=as_json)
+        users, permissions = client.ask("/api/users"), client.ask("/api/permissions")
+        if as_json:
+            print_json({"users": users, "permissions": permissions})
+        else:
+            print_table(COLUMNS, rows_of(users, permissions), SPARE)
 
     repeat(show, watch)
 
@@ -242,19 +256,20 @@ def set_limits(
     print_listed(found, lines or ["no limits of its own"], as_json=as_json)
 
 
-def listed(users: list[dict[str, Any]], permissions: list[dict[str, Any]]) -> list[str]:
-    """Return the lines that tell users and their permissions."""
-    lines: list[str] = []
+def rows_of(users: list[dict[str, Any]], permissions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row for each virtual host in which a user may do something, and one for a user with no such place."""
+    rows: list[dict[str, Any]] = []
     for one in users:
-        tags = f"  tags: {', '.join(one['tags'])}" if one["tags"] else ""
         ours = one["lmq"]
-        kept = f"{'  of the settings' if ours['of_settings'] else ''}{'  disabled' if ours['is_disabled'] else ''}"
-        lines.append(f"{one['name']}{tags}{kept}")
-        for row in permissions:
-            if row["user"] == one["name"]:
-                told = "  ".join(f"{name}: {row[name]}" for name in ("configure", "write", "read"))
-                lines.append(f"  in {row['vhost']}  {told}")
-    return lines
+        said = {
+            "name": one["name"],
+            "tags": ", ".join(one["tags"]),
+            "kept_in": "the settings" if ours["of_settings"] else "the data folder",
+            "comes_in": "disabled" if ours["is_disabled"] else "yes",
+        }
+        places = [place for place in permissions if place["user"] == one["name"]]
+        rows += [{**said, **place} for place in places] or [said]
+    return rows
 
 
 def grant(

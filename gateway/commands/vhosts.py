@@ -11,13 +11,25 @@ from gateway.commands.client import AdminClient, quote
 from gateway.commands.completing import complete_vhosts
 from gateway.commands.lists import WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import print_done, print_listed, repeat
+from gateway.commands.output import Column, print_done, print_json, print_table, repeat
 
 vhost_cli = typer.Typer(**PLAIN, help="Make, delete and list AMQP's virtual hosts.")
 NameArgument = Annotated[
     str, typer.Argument(help="A virtual host, such as / or billing.", autocompletion=complete_vhosts)
 ]
-LIMIT_COLUMNS = {"max-connections": "connections", "max-queues": "queues"}
+COLUMNS = (
+    Column("name", "name"),
+    Column("connections", "lmq.connections"),
+    Column("connections max", "lmq.limits.max-connections"),
+    Column("queues", "lmq.queues"),
+    Column("queues max", "lmq.limits.max-queues"),
+    Column("MQTT's topics", "lmq.has_mqtt_topics"),
+    Column("type of queues", "default_queue_type"),
+    Column("tags", "tags"),
+    Column("description", "description"),
+)
+SPARE = ("tags", "type of queues", "MQTT's topics", "queues max", "connections max")
+UNDEFINED = "undefined"  # as RabbitMQ says it of a virtual host without a type of its own
 
 
 @vhost_cli.command("add")
@@ -84,27 +96,18 @@ def list_vhosts(
 
     def show() -> None:
         found = client.get("/api/vhosts")
-        print_listed(found, listed(found), as_json=as_json)
+        if as_json:
+            print_json(found)
+        else:
+            print_table(COLUMNS, rows_of(found), SPARE)
 
     repeat(show, watch)
 
 
-def listed(vhosts: list[dict[str, Any]]) -> list[str]:
-    """Return the lines that tell virtual hosts."""
-    lines: list[str] = []
+def rows_of(vhosts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return virtual hosts as rows of a table."""
+    rows: list[dict[str, Any]] = []
     for vhost in vhosts:
-        ours = vhost["lmq"]
-        parts = [vhost["name"]]
-        for limit, column in LIMIT_COLUMNS.items():
-            at_most = f" of {ours['limits'][limit]}" if limit in ours["limits"] else ""
-            parts.append(f"{column}: {ours[column]}{at_most}")
-        if ours["has_mqtt_topics"]:
-            parts.append("with the topics of MQTT")
-        if vhost["default_queue_type"] != "undefined":
-            parts.append(f"of type {vhost['default_queue_type']}")
-        if vhost["tags"]:
-            parts.append(f"tags: {', '.join(vhost['tags'])}")
-        if vhost["description"]:
-            parts.append(vhost["description"])
-        lines.append("  ".join(parts))
-    return lines
+        kind = "" if vhost["default_queue_type"] == UNDEFINED else vhost["default_queue_type"]
+        rows.append({**vhost, "default_queue_type": kind, "tags": ", ".join(vhost["tags"])})
+    return rows

@@ -89,6 +89,14 @@ def told_json(*arguments, code=0, **options):
     return json.loads(result.stdout)
 
 
+def told_rows(*arguments, **options):
+    """Return the cells of the table that a call prints, its head first."""
+    result = call_lmq(*arguments, **options)
+    assert result.exit_code == 0, result.output
+    lines = [line.strip() for line in result.stdout.splitlines()]
+    return [re.split(r" {2,}", line) for line in lines if line.strip("─ ")]
+
+
 def publish_mqtt(gateway, topic, body):
     """Publish a message to a gateway that runs as a process."""
     host, port = gateway.address("mqtt")

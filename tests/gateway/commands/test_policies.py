@@ -4,18 +4,7 @@ import json
 
 import pytest
 
-from gateway.commands.policies import listed
-from tests.support.commands import call_lmq, check_told, told_json
-
-
-def test_listed_policies_are_lines_with_what_has_no_effect():
-    said = {"vhost": "/", "name": "p", "pattern": "^a", "apply-to": "queues", "priority": 3}
-    plain = {**said, "definition": {"max-length": 5}, "lmq": {"without_effect": []}}
-    mirrored = {**said, "definition": {"ha-mode": "all"}, "lmq": {"without_effect": ["ha-mode"]}}
-    assert listed([plain, mirrored]) == [
-        '/  p  ^a  for queues  {"max-length": 5}  priority 3',
-        '/  p  ^a  for queues  {"ha-mode": "all"}  priority 3  without effect: ha-mode',
-    ]
+from tests.support.commands import call_lmq, check_told, told_json, told_rows
 
 
 @pytest.mark.slow
@@ -25,7 +14,14 @@ def test_policies_are_set_listed_and_deleted(running):
     told = ('{"expires": 5}', "--operator", "--priority", "7")
     set_one = {"set": "p", "vhost": "/", "operator": True}
     assert told_json("policy", "set", "p", "^a", *told, *admin) == set_one
-    assert call_lmq("policy", "list", *admin).stdout == '/  p  ^a  for queues  {"max-length": 5}  priority 0\n'
+    assert call_lmq("policy", "set", "mirrored", "b", '{"ha-mode": "all"}', *admin).exit_code == 0
+    head, *rows = told_rows("policy", "list", *admin)
+    assert head == ["name", "vhost", "pattern", "for", "definition", "priority", "without effect"]
+    assert sorted(rows) == [
+        ["mirrored", "/", "b", "all", '{"ha-mode": "all"}', "0", "ha-mode"],
+        ["p", "/", "^a", "queues", '{"max-length": 5}', "0", "-"],
+    ]
+    assert told_json("policy", "delete", "mirrored", *admin)["deleted"] == "mirrored"
     (found,) = json.loads(call_lmq("policy", "list", "--json", "--operator", "--vhost", "/", *admin).stdout)
     assert (found["definition"], found["priority"], found["apply-to"]) == ({"expires": 5}, 7, "all")
     check_told(call_lmq("policy", "set", "q", "(", "{}", *admin), "^lmq: Validation failed")
@@ -33,5 +29,5 @@ def test_policies_are_set_listed_and_deleted(running):
     for sort in ([], ["--operator"]):
         gone = {"deleted": "p", "vhost": "/", "operator": bool(sort)}
         assert told_json("policy", "delete", "p", *sort, *admin) == gone
-    assert call_lmq("policy", "list", *admin).stdout == ""
+    assert told_rows("policy", "list", *admin) == [head]
     check_told(call_lmq("policy", "delete", "p", *admin), "^lmq: no policy 'p' in vhost '/'$", code=4)

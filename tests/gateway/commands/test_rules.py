@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.commands import call_lmq, check_told, told_json
+from tests.support.commands import call_lmq, check_told, told_json, told_rows
 
 
 @pytest.mark.slow
@@ -11,18 +11,20 @@ def test_rules_are_set_listed_moved_and_removed(running):
     device = ("--topic", "plant/%c/#", "--door", "mqtt", "--action", "publish", "--for-user", "dev-*")
     assert call_lmq("rule", "add", "devices", "allow", *device, *admin).exit_code == 0
     assert call_lmq("rule", "add", "not eve", "deny", "--for-user", "eve", "--before", "devices", *admin).exit_code == 0
-    assert call_lmq("rule", "list", *admin).stdout.splitlines() == [
-        "not eve  deny all users=eve",
-        "devices  allow publish users=dev-* doors=mqtt topics=plant/%c/#",
-        "auth.default  allow",
+    assert told_rows("rule", "list", *admin) == [
+        ["name", "rule", "actions", "of"],
+        ["not eve", "deny", "all", "users=eve"],
+        ["devices", "allow", "publish", "users=dev-* doors=mqtt topics=plant/%c/#"],
+        ["auth.default", "allow", "-", "-"],
     ]
     assert call_lmq("rule", "move", "not eve", "--last", *admin).exit_code == 0
-    assert call_lmq("rule", "list", *admin).stdout.startswith("devices  ")
+    assert [row[0] for row in told_rows("rule", "list", *admin)][1:] == ["devices", "not eve", "auth.default"]
     assert told_json("rule", "move", "not eve", "--before", "devices", *admin) == {
         "moved": "not eve",
         "before": "devices",
     }
     assert told_json("rule", "add", "devices", "deny", *admin) == {"set": "devices"}
+    assert ["devices", "deny", "all", "everybody, everything"] in told_rows("rule", "list", *admin)
     assert [rule["name"] for rule in told_json("rule", "list", *admin)["rules"]] == ["not eve", "devices"]
     for name in ("devices", "not eve"):
         assert told_json("rule", "remove", name, *admin) == {"removed": name}

@@ -6,7 +6,7 @@ import pytest
 import typer
 
 from gateway.commands.tokens import read_duration
-from tests.support.commands import call_lmq, check_told, told_json
+from tests.support.commands import call_lmq, check_told, told_json, told_rows
 
 
 def test_durations_have_a_unit_or_are_none():
@@ -28,8 +28,12 @@ def test_program_with_a_token_asks_a_gateway_by_its_url_until_the_token_is_revok
     admin, url = ("--admin", address), ("--url", f"http://{address}")
     made = call_lmq("token", "add", "ci", "--scope", "vhosts", "--scope", "read", "--ends-in", "1h", *admin)
     (text,) = made.stdout.splitlines()
-    (line,) = call_lmq("token", "list", *admin).stdout.splitlines()
-    assert line.startswith("ci  of guest  for: vhosts, read  ends: 20")
+    head, row = told_rows("token", "list", *admin)
+    assert head == ["name", "of user", "for", "ends", "used"]
+    assert (row[:3], row[3][:2], row[4]) == (["ci", "guest", "vhosts, read"], "20", "-")
+    assert told_json("token", "add", "forever", "--scope", "read", "--ends-in", "never", *admin)["name"] == "forever"
+    assert [row[3] for row in told_rows("token", "list", *admin) if row[0] == "forever"] == ["never"]
+    assert told_json("token", "revoke", "forever", *admin) == {"revoked": "forever"}
     assert text not in call_lmq("token", "list", "--json", *admin).stdout
     assert call_lmq(*url, "--token", text, "vhost", "add", "made").exit_code == 0
     names = json.loads(call_lmq(*url, "vhost", "list", "--json", env={"LMQ_TOKEN": text}).stdout)

@@ -7,25 +7,29 @@ from typing import get_args
 
 import pytest
 
-from gateway.commands.users import TAGS, listed
+from gateway.commands.users import TAGS, rows_of
 from gateway.settings import UserTag
 from tests.support import mqtt
-from tests.support.commands import call_lmq, check_told, told_json
+from tests.support.commands import call_lmq, check_told, told_json, told_rows
 
 
-def test_listed_users_are_lines_with_their_permissions():
+def test_users_are_rows_one_for_each_place_where_they_may_do_something():
     ours, theirs = {"of_settings": False, "is_disabled": False}, {"of_settings": True, "is_disabled": False}
     users = [
         {"name": "bob", "tags": [], "lmq": ours},
         {"name": "ann", "tags": ["a", "b"], "lmq": theirs},
         {"name": "eve", "tags": ["a"], "lmq": {**ours, "is_disabled": True}},
     ]
-    permissions = [{"user": "bob", "vhost": "/", "configure": "^$", "write": "^a", "read": ".*"}]
-    assert listed(users, permissions) == [
-        "bob",
-        "  in /  configure: ^$  write: ^a  read: .*",
-        "ann  tags: a, b  of the settings",
-        "eve  tags: a  disabled",
+    permissions = [
+        {"user": "bob", "vhost": "/", "configure": "^$", "write": "^a", "read": ".*"},
+        {"user": "bob", "vhost": "v", "configure": "^$", "write": "^$", "read": "^b"},
+    ]
+    bob = {"name": "bob", "tags": "", "kept_in": "the data folder", "comes_in": "yes"}
+    assert rows_of(users, permissions) == [
+        {**bob, **permissions[0]},
+        {**bob, **permissions[1]},
+        {"name": "ann", "tags": "a, b", "kept_in": "the settings", "comes_in": "yes"},
+        {"name": "eve", "tags": "a", "kept_in": "the data folder", "comes_in": "disabled"},
     ]
 
 
@@ -36,15 +40,17 @@ def test_users_are_made_granted_listed_and_deleted(running):
     assert call_lmq("user", "add", "bob/1", *new, "--tag", "monitoring", *admin).exit_code == 0
     check_told(call_lmq("user", "add", "bob/1", "--new-password", "x", *admin), "^lmq: user 'bob/1' is there already")
     assert call_lmq("grant", "bob/1", "--write", "^a", "--read", ".*", *admin).exit_code == 0
-    told = call_lmq("user", "list", *admin).stdout.splitlines()
-    assert told == ["bob/1  tags: monitoring", "  in /  configure: ^$  write: ^a  read: .*"]
+    head, *rows = told_rows("user", "list", *admin)
+    assert head == ["name", "tags", "kept in", "comes in", "vhost", "configure", "write", "read"]
+    assert rows == [["bob/1", "monitoring", "the data folder", "yes", "/", "^$", "^a", ".*"]]
     assert call_lmq("grant", "bob/1", "--all", *admin).exit_code == 0
     assert call_lmq("user", "passwd", "bob/1", "--new-password", "other", *admin).exit_code == 0
     assert call_lmq("user", "tags", "bob/1", "administrator", *admin).exit_code == 0
     asked_by = (*admin, "--user", "bob/1", "--password", "other")
-    assert call_lmq("user", "list", *asked_by).stdout.splitlines()[0] == "bob/1  tags: administrator"
+    assert told_rows("user", "list", *asked_by)[1][:2] == ["bob/1", "administrator"]
     assert call_lmq("revoke", "bob/1", *admin).exit_code == 0
-    assert call_lmq("user", "list", *admin).stdout.splitlines() == ["bob/1  tags: administrator"]
+    nowhere = ["bob/1", "administrator", "the data folder", "yes", "-", "-", "-", "-"]
+    assert told_rows("user", "list", *admin) == [head, nowhere]
     told = (
         "^lmq: user 'bob/1' goes with no permissions, and with open connections and tokens; say --yes if it is meant$"
     )
@@ -134,12 +140,12 @@ def test_a_user_is_disabled_and_enabled(running):
     for _ in range(2):  # again is no mistake
         assert call_lmq("user", "disable", "dis/abled", *admin).exit_code == 0
     assert call_lmq("status", *asked_by).exit_code == 5
-    assert call_lmq("user", "list", *admin).stdout.splitlines() == ["dis/abled  tags: monitoring  disabled"]
+    assert told_rows("user", "list", *admin)[1][:4] == ["dis/abled", "monitoring", "the data folder", "disabled"]
     (told,) = json.loads(call_lmq("user", "list", "--json", *admin).stdout)["users"]
     assert (told["lmq"]["is_disabled"], told["limits"]) == (True, {"max-connections": 3})
     assert call_lmq("user", "enable", "dis/abled", *admin).exit_code == 0
     assert call_lmq("status", *asked_by).exit_code == 0
-    assert call_lmq("user", "list", *admin).stdout.splitlines() == ["dis/abled  tags: monitoring"]
+    assert told_rows("user", "list", *admin)[1][:4] == ["dis/abled", "monitoring", "the data folder", "yes"]
     assert call_lmq("user", "delete", "dis/abled", "--yes", *admin).exit_code == 0
     for command in ("disable", "enable"):
         check_told(call_lmq("user", command, "dis/abled", *admin), "^lmq: no user 'dis/abled'$", code=4)

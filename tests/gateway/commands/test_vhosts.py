@@ -4,26 +4,7 @@ import json
 
 import pytest
 
-from gateway.commands.vhosts import listed
-from tests.support.commands import call_lmq, check_told, told_json
-
-
-def test_listed_virtual_hosts_are_lines_with_their_limits():
-    ours = {"queues": 3, "connections": 1, "limits": {}, "has_mqtt_topics": True}
-    undefined = {"default_queue_type": "undefined"}
-    first = {"name": "/", "description": "", "tags": [], **undefined, "lmq": ours}
-    limited = {"queues": 0, "connections": 0, "limits": {"max-queues": 7}, "has_mqtt_topics": False}
-    other = {
-        "name": "v",
-        "description": "of the plant",
-        "tags": ["a", "b"],
-        "default_queue_type": "quorum",
-        "lmq": limited,
-    }
-    assert listed([first, other]) == [
-        "/  connections: 1  queues: 3  with the topics of MQTT",
-        "v  connections: 0  queues: 0 of 7  of type quorum  tags: a, b  of the plant",
-    ]
+from tests.support.commands import call_lmq, check_told, told_json, told_rows
 
 
 @pytest.mark.slow
@@ -32,9 +13,16 @@ def test_virtual_hosts_are_made_listed_and_deleted(running):
     told = ("--description", "of the plant", "--tag", "a", "--max-queues", "7", "--max-connections", "-1")
     assert call_lmq("vhost", "add", "of/plant", *told, *admin).exit_code == 0
     assert told_json("vhost", "add", "of/plant", *admin) == {"set": "of/plant"}
-    first, other = call_lmq("vhost", "list", *admin).stdout.splitlines()
-    assert first.startswith("/  connections: ")
-    assert other == "of/plant  connections: 0  queues: 0 of 7  tags: a  of the plant"
+    assert told_json("vhost", "add", "quorums", "--default-queue-type", "quorum", *admin) == {"set": "quorums"}
+    head, first, *others = told_rows("vhost", "list", *admin)
+    assert head == ["name", "connections", "connections max", "queues", "queues max", *head[5:]]
+    assert head[5:] == ["MQTT's topics", "type of queues", "tags", "description"]
+    assert (first[0], first[5:]) == ("/", ["yes", "-", "-", first[-1]])
+    assert others == [
+        ["of/plant", "0", "-", "0", "7", "no", "-", "a", "of the plant"],
+        ["quorums", "0", "-", "0", "-", "no", "quorum", "-", "-"],
+    ]
+    assert told_json("vhost", "delete", "quorums", "--yes", *admin) == {"deleted": "quorums"}
     found = json.loads(call_lmq("vhost", "list", "--json", *admin).stdout)
     assert [one["name"] for one in found] == ["/", "of/plant"]
     told = "virtual host 'of/plant' goes with 0 queues, their messages and 0 connections; say --yes if it is meant"
