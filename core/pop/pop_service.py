@@ -147,10 +147,16 @@ class PopService:
 
         Pop queues may come and go between two of them.
         """
-        for key, number in list(self.journal.names.items()):
+        for key in list(self.journal.names):  # pairs would be a hundred thousand objects made in one step
             queue, _, owner = key.partition(b"\0")
-            if owner == group and self.journal.names.get(key) == number:
+            number = self.journal.names.get(key)
+            if owner == group and number is not None:
                 yield queue, self._floor_of(number)
+
+    def floor(self, queue: bytes, group: bytes, default: int) -> int:
+        """Return the first offset that is not acknowledged of a pop queue; `default` where there is none."""
+        number = self.journal.names.get(pop_key(queue, group))
+        return default if number is None else self._floor_of(number)
 
     def _floor_of(self, number: int) -> int:
         if number in self._queues:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from itertools import islice
 from time import perf_counter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 STEP_S = 0.001
 LOOKS = 16  # things between two looks at the clock
@@ -25,6 +25,14 @@ class Steps:
         if perf_counter() >= self._until:
             await asyncio.sleep(0)
             self._until = perf_counter() + STEP_S
+
+
+async def let_go(things: list[Any]) -> None:
+    """Forget what a list holds, some at a time: to free a hundred thousand objects in one go takes some 20 ms."""
+    steps = Steps()
+    while things:
+        del things[-CHUNK:]
+        await steps.rest()
 
 
 async def walk_chunks(things: Iterable[Thing]) -> AsyncIterator[list[Thing]]:

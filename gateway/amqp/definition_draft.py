@@ -183,6 +183,15 @@ class HostDraft:
             _bind(vhost, binding)
             yield
 
+    def let_go(self) -> Iterator[None]:
+        """Forget all that was asked for, in steps."""
+        while self._queues:
+            self._queues.popitem()
+            yield
+        while self._bindings:
+            self._bindings.pop()
+            yield
+
 
 def _bind(vhost: VirtualHost, binding: DraftBinding) -> None:
     """Make a binding, where its ends were not deleted meanwhile."""

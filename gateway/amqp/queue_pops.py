@@ -44,6 +44,10 @@ class QueuePops:
         """Return whether it was opened since the queue was declared: else all that came to the queue is there."""
         return self._broker.pop.knows(light_name, GROUP)
 
+    def floor(self, light_name: bytes, default: int) -> int:
+        """Return the first offset that is not acknowledged; `default` where it was never opened."""
+        return self._broker.pop.floor(light_name, GROUP, default)
+
     def is_untouched(self, light_name: bytes, terms: QueueTerms, first_offset: int) -> bool:
         """Return whether nothing ever came to a queue that begins at `first_offset`; False where it has levels."""
         broker = self._broker

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -136,16 +136,11 @@ class VirtualHost:
         else:  # a process was killed before all bindings of what was deleted were forgotten
             self._table.delete(row_key(*parts))
 
-    def drop_expired(self, floors: Mapping[bytes, int], now_ms: int) -> Iterator[None]:
-        """Finish the expired messages that stand first in their queues, a queue in each step.
-
-        Args:
-            floors: The first offset of each light queue that is not acknowledged.
-            now_ms: The time.
-        """
+    def drop_expired(self, now_ms: int) -> Iterator[None]:
+        """Finish the expired messages that stand first in their queues, a queue in each step."""
         for queue in self:
             if not queue.is_deleted:
-                offset = floors.get(queue.light_name, queue.first_offset)
+                offset = self._pops.floor(queue.light_name, queue.first_offset)
                 self.open(queue)
                 if queue.is_open and may_be_expired(self._broker, queue, offset, self.stored, now_ms):
                     queue.drop_expired(now_ms)

@@ -199,9 +199,8 @@ class VirtualHosts:
 
     def _drop_expired(self, now_ms: int) -> Iterator[None]:
         try:
-            floors = dict(self._broker.pop.floors(GROUP))
             for vhost in self:
-                yield from vhost.drop_expired(floors, now_ms)
+                yield from vhost.drop_expired(now_ms)
                 yield
         finally:
             self._is_dropping = False

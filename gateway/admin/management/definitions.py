@@ -21,7 +21,7 @@ from gateway.admin.management.listing import JSON, Item
 from gateway.admin.management.names import LIKE
 from gateway.admin.management.places import get_vhost
 from gateway.admin.paths import PathName
-from gateway.admin.steps import Steps, walk
+from gateway.admin.steps import Steps, let_go, walk
 from gateway.admin.view import AdminView, View
 from gateway.version import VERSION
 
@@ -86,7 +86,20 @@ async def _import(view: AdminView, request: Request, only: str | None) -> Item:
     plan = Plan(view.vhosts, only)
     users = UserPlan(view.authenticator.stored, view.authenticator.quotas, view.authenticator.is_of_settings)
     try:
-        sections: dict[str, list[object]] = {}
+        await _check(plan, users, request, only)
+        await _do(plan.carry_out())
+        await _do(users.carry_out())
+        await keep(view.broker)
+    except LmqError as error:
+        raise busy(f"not all was made: {error}") from error
+    finally:
+        await _do(plan.let_go())
+    return {"imported": {**users.counts, **plan.counts}, "not_imported": [*users.left_out, *plan.left_out]}
+
+
+async def _check(plan: Plan, users: UserPlan, request: Request, only: str | None) -> None:
+    sections: dict[str, list[object]] = {}
+    try:
         async for section, item in walk(split_definitions((await request.body()).decode())):
             sections.setdefault(section, []).append(item)
         said = {name: sections.pop(name, []) for name in USER_SECTIONS} if only is None else {}
@@ -94,13 +107,9 @@ async def _import(view: AdminView, request: Request, only: str | None) -> Item:
         await _do(users.check(said, plan.knows_vhost))
     except (DefinitionsTextError, DefinitionsError, UnicodeDecodeError) as error:
         raise bad_request(str(error)) from error
-    try:
-        await _do(plan.carry_out())
-        await _do(users.carry_out())
-        await keep(view.broker)
-    except LmqError as error:
-        raise busy(f"not all was made: {error}") from error
-    return {"imported": {**users.counts, **plan.counts}, "not_imported": [*users.left_out, *plan.left_out]}
+    finally:
+        for items in sections.values():
+            await let_go(items)
 
 
 async def _do(work: Iterable[None]) -> None:

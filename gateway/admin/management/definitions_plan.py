@@ -194,6 +194,11 @@ class Plan:
         for name, draft in self._drafts.items():
             yield from draft.carry_out(self._vhosts.make(name))
 
+    def let_go(self) -> Iterator[None]:
+        """Forget what is to be imported, in steps, when it was made or will not be."""
+        for draft in self._drafts.values():
+            yield from draft.let_go()
+
     def _take_vhost(self, item: object) -> None:
         said = self._read(SaidVhost, "vhost", item)
         if said is None:

@@ -123,3 +123,5 @@ def test_a_queue_of_which_nothing_is_in_flight_can_rest_and_goes_on_where_it_was
     assert again.take(batch, 8, NO_LIMIT, 0, 0) == 2
     assert list(batch.queue_offset[:2]) == [2, 3]
     assert dict(service.floors(b"g")) == {b"%LMQ%q": 2}
+    assert service.floor(b"%LMQ%q", b"g", 7) == 2
+    assert service.floor(b"%LMQ%other", b"g", 7) == 7
