@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 
-const caller = { name: "", tags: [] };
+export const caller = { name: "", tags: [] };
 
 // Says whether it is another one than before.
 export async function askCaller() {

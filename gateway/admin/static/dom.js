@@ -47,6 +47,16 @@ export function told(text, isBad = false) {
   return h("p", { className: isBad ? "told bad" : "told", role: isBad ? "alert" : "status" }, text);
 }
 
+// Do something, and tell in a box how it went: what it says, or `done`.
+export async function act(box, doing, done) {
+  try {
+    const said = await doing();
+    box.replaceChildren(done === undefined ? said : told(done));
+  } catch (error) {
+    box.replaceChildren(told(error.message, true));
+  }
+}
+
 // A card with a figure and, below it, what else is given.
 export function card(name, value, unit, ...more) {
   return h(

@@ -8,16 +8,18 @@ import { fanOut } from "./pages/fan-out.js";
 import { logs, settings } from "./pages/gateway.js";
 import { groups } from "./pages/groups.js";
 import { letters } from "./pages/letters.js";
-import { consumers, policies, retained, subscriptions, users, vhosts } from "./pages/lists.js";
+import { consumers, retained, subscriptions, vhosts } from "./pages/lists.js";
 import { log } from "./pages/log.js";
 import { message } from "./pages/message.js";
 import { overview } from "./pages/overview.js";
+import { policies } from "./pages/policies.js";
 import { queues } from "./pages/queues.js";
 import { rights } from "./pages/rights.js";
 import { route } from "./pages/route.js";
 import { sessions } from "./pages/sessions.js";
 import { files, held } from "./pages/storage.js";
 import { topics } from "./pages/topics.js";
+import { users } from "./pages/users.js";
 
 export const PAGES = {
   overview, route, log, message, connections, sessions, subscriptions, retained,

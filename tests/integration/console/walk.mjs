@@ -219,6 +219,77 @@ async function takeBack(page) {
   await expectText(page, "take back", "none here");
 }
 
+// What somebody with a password is told of itself, null where it does not come in.
+async function askWhoami(user, password) {
+  const login = Buffer.from(`${user}:${password}`).toString("base64");
+  const answer = await fetch(`${base}/api/whoami`, { headers: { Authorization: `Basic ${login}` } });
+  return answer.ok ? answer.json() : null;
+}
+
+async function changeUsers(page) {
+  await go(page, "users");
+  await page.fill("main form:not([role=search]) label:has-text('Name')", "eve");
+  await page.fill("main label:has-text('Password')", "first");
+  await page.check("main label:has-text('monitoring')");
+  await page.click("button:has-text('Add the user')");
+  await expectText(page, "add a user", "Added eve, that may do nothing yet");
+  if ((await askWhoami("eve", "first"))?.tags?.join() !== "monitoring") wrong("add a user", "eve does not come in as a monitor");
+  await page.fill("main form:not([role=search]) label:has-text('Name')", "eve");
+  await page.fill("main label:has-text('Password')", "other");
+  await page.click("button:has-text('Add the user')");
+  await expectText(page, "add a user twice", "User eve is there already.");
+  await page.click("main td a:text-is('eve')");
+  await expectText(page, "a user", "none: it may do nothing");
+  await page.selectOption("main label:has-text('Virtual host') select", "v");
+  await page.fill("main label:has-text('Configure')", "^eve");
+  await page.click("button:has-text('Set the permissions')");
+  await expectText(page, "set permissions", "^eve");
+  await page.fill("main label:has-text('New password')", "second");
+  await page.click("button:has-text('Set the password')");
+  await expectText(page, "set a password", "The password is another one");
+  if (!(await askWhoami("eve", "second")) || (await askWhoami("eve", "first"))) wrong("set a password", "the old one is good still, or the new one is not");
+  await page.check("main label:has-text('policymaker')");
+  await page.click("button:has-text('Set the tags')");
+  await expectText(page, "set tags", "monitoring, policymaker");
+  await page.click("button:has-text('Disable')");
+  await page.click("dialog button:has-text('Disable')");
+  await expectText(page, "disable a user", "no, disabled");
+  if (await askWhoami("eve", "second")) wrong("disable a user", "it comes in still");
+  await page.click("button:has-text('Enable')");
+  await expectText(page, "enable a user", "Enabled.");
+  await page.click("button:has-text('Take back')");
+  await page.click("dialog button:has-text('Take back')");
+  await expectText(page, "take permissions back", "none: it may do nothing");
+  await page.click("button:has-text('Delete')");
+  await page.click("dialog button:has-text('Delete')");
+  await page.waitForFunction(() => location.hash === "#/users");
+  await page.waitForFunction(() => document.querySelector("main td") && !document.querySelector("main").innerText.includes("eve"), null, { timeout: 8_000 }).catch(() => wrong("delete a user", "it is still there"));
+}
+
+async function changePolicies(page) {
+  await go(page, "policies");
+  await page.fill("main form:not([role=search]) label:has-text('Name')", "short");
+  await page.fill("main label:has-text('Pattern')", "^watched$");
+  await page.selectOption("main label:has-text('For') select", "queues");
+  await page.fill("main label:has-text('Definition')", "{");
+  await page.click("button:has-text('Set the policy')");
+  await expectText(page, "a wrong policy", "The definition is no JSON");
+  await page.fill("main label:has-text('Definition')", '{"max-length": 70}');
+  await page.click("button:has-text('Set the policy')");
+  await expectText(page, "set a policy", "Set. What it is for holds to it from now on.");
+  await page.click("main tr:has-text('^watched$') button:has-text('Change')");
+  await page.fill("main label:has-text('Priority')", "7");
+  await page.click("button:has-text('Set the policy')");
+  await page.waitForSelector("main tr:has-text('^watched$') td.number:has-text('7')", { timeout: 8_000 }).catch(() => wrong("change a policy", "its priority is not 7"));
+  await go(page, "queues/%2F/watched");
+  await expectText(page, "a queue with a policy", "short");
+  await go(page, "policies");
+  await page.click("main tr:has-text('^watched$') button:has-text('Delete')");
+  await page.click("dialog button:has-text('Delete')");
+  await expectText(page, "delete a policy", "Deleted.");
+  if ((await page.innerText("main table")).includes("^watched$")) wrong("delete a policy", "it is still there");
+}
+
 async function seeTheGateway(page) {
   await go(page, "fan-out");
   await expectText(page, "fan-out", "plant/1/temp");
@@ -348,7 +419,7 @@ async function showHostileText(page) {
 
 const browser = await chromium.launch({ executablePath, args: FLAGS });
 const page = await open(browser, WIDTHS[0], "light");
-const pages = await findPages(page);
+const pages = [...(await findPages(page)), "users/ann"];
 for (const width of WIDTHS) {
   const each = await open(browser, width, width === WIDTHS[0] ? "light" : "dark");
   for (const where of pages) await look(each, where);
@@ -367,6 +438,8 @@ await resetAGroup(page);
 await seeWhatIsHeld(page);
 await sendBack(page);
 await takeBack(page);
+await changeUsers(page);
+await changePolicies(page);
 await seeTheGateway(page);
 await useTheMenu(browser);
 await seeWhatOneThatManagesMay(browser);

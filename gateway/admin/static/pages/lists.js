@@ -65,27 +65,3 @@ export const vhosts = listPage("Virtual hosts", "", {
     { title: "Has MQTT's topics", read: (one) => yes(one.lmq.has_mqtt_topics) },
   ],
 });
-
-export const users = listPage("Users", "", {
-  from: "api/users",
-  isLive: false,
-  columns: [
-    { title: "User", sort: "name", read: (one) => one.name },
-    { title: "Tags", read: (one) => (Array.isArray(one.tags) ? one.tags.join(", ") : one.tags) },
-    { title: "Kept in", read: (one) => (one.lmq?.of_settings ? "the settings" : "the data folder") },
-    { title: "Comes in", read: (one) => (one.lmq?.is_disabled ? "no, disabled" : "yes") },
-  ],
-});
-
-export const policies = listPage("Policies", "", {
-  from: "api/policies",
-  isLive: false,
-  columns: [
-    { title: "Policy", sort: "name", read: (one) => one.name },
-    { title: "Virtual host", sort: "vhost", read: (one) => one.vhost },
-    { title: "Pattern", read: (one) => h("code", { className: "mono" }, one.pattern) },
-    { title: "For", read: (one) => one["apply-to"] },
-    { title: "Priority", isNumber: true, sort: "priority", read: (one) => count(one.priority) },
-    { title: "Says", read: (one) => h("code", { className: "mono" }, JSON.stringify(one.definition)) },
-  ],
-});

@@ -4,7 +4,7 @@ import { keepOn } from "../again.js";
 import { get, path, post, remove } from "../api.js";
 import { makeBrowser } from "../browser.js";
 import { mayAskAll } from "../caller.js";
-import { card, confirmed, facts, h, renew, told } from "../dom.js";
+import { act, card, confirmed, facts, h, renew, told } from "../dom.js";
 import { age, bytes, count, moment, plural, rate, yes } from "../format.js";
 import { List, table } from "../list.js";
 import { plot, tall } from "../plot.js";
@@ -47,15 +47,6 @@ const COLUMNS = [
 function listQueues(main, signal) {
   main.append(h("p", { className: "faint" }, "A queue is an index into the log: a message in a thousand queues is stored once."));
   new List(main, signal, { from: "api/queues", columns: COLUMNS });
-}
-
-async function act(box, doing, done) {
-  try {
-    const said = await doing();
-    box.replaceChildren(done === undefined ? said : told(done));
-  } catch (error) {
-    box.replaceChildren(told(error.message, true));
-  }
 }
 
 // Messages of higher priorities are in light queues of their own.

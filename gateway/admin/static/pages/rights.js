@@ -4,11 +4,12 @@ import { get } from "../api.js";
 import { h, told } from "../dom.js";
 import { count } from "../format.js";
 import { table } from "../list.js";
+import { userLink } from "./users.js";
 
 const code = (text) => h("code", { className: "mono" }, text === "" ? "(nothing)" : text);
 
 const PERMISSIONS = [
-  { title: "User", read: (one) => one.user },
+  { title: "User", read: (one) => userLink(one.user) },
   { title: "Virtual host", read: (one) => one.vhost },
   { title: "Configure", read: (one) => code(one.configure) },
   { title: "Write", read: (one) => code(one.write) },
@@ -16,7 +17,7 @@ const PERMISSIONS = [
 ];
 
 const TOPICS = [
-  { title: "User", read: (one) => one.user },
+  { title: "User", read: (one) => userLink(one.user) },
   { title: "Virtual host", read: (one) => one.vhost },
   { title: "Exchange", read: (one) => one.exchange },
   { title: "Write", read: (one) => code(one.write) },
