@@ -8,7 +8,7 @@ from functools import partial
 
 from fastapi import HTTPException
 
-from core.errors import LmqError
+from core.errors import LmqError, MessageTooLargeError
 from core.lmq.queue_name import is_light
 from core.message import StoredBatch
 from gateway.admin.asking import ask, begin_asking, read_on
@@ -24,7 +24,9 @@ from gateway.rocketmq.name_rights import may_read, may_write
 from gateway.rocketmq.topic_table import DEAD_PREFIX, NOT_SENDABLE, RETRY_PREFIX, queue_key
 
 BATCH_COUNT = 64  # copies that are stored before the first of them is waited for
+REASONS_MAX = 20  # told
 Letter = tuple[int, bytes]  # its offset and its record
+Outcome = asyncio.Future[LmqError | None] | MessageTooLargeError  # whether a copy is stored, or why none can be
 Store = Callable[[bytes, int], int]  # a record and the moment, to the ticket of its copy
 
 
@@ -32,7 +34,8 @@ async def send_letters_back(view: AdminView, caller: Caller, name: str, to: str 
     """Send the first letters of a topic `%DLQ%group` back, in order; return how many.
 
     Each counts as sent back when its copy is as safe as the settings say: a gateway that is killed between the two
-    sends it again. Letters that come meanwhile stay.
+    sends it again. Letters that come meanwhile stay. One whose copy no record can hold is passed over: it is counted as
+    `left`, `reasons` says why, and it waits no more, but is on its topic as all the others are.
 
     Raises:
         HTTPException: 404: no such topic. 409: they are being sent back by somebody else. 503: the gateway takes no
@@ -57,11 +60,12 @@ async def send_letters_back(view: AdminView, caller: Caller, name: str, to: str 
     if topic in letters.moving:
         raise HTTPException(409, {"error": "conflict", "reason": f"letters of '{text_of(topic)}' are being sent back"})
     letters.moving.add(topic)
+    errand = _Errand(view, topic, destination)
     try:
-        moved = await _Errand(view, topic, destination).run(waiting.queue_ref, count_max)
+        await errand.run(waiting.queue_ref, count_max)
     finally:
         letters.moving.discard(topic)
-    return {"moved": moved, "left": 0, "reasons": []}
+    return {"moved": errand.moved, "left": errand.left, "reasons": errand.reasons}
 
 
 def _find_topic(view: AdminView, name: str) -> bytes:
@@ -99,20 +103,21 @@ class _Errand:
             if destination is None
             else (lambda record, now_ms: backs.resend(record, destination, now_ms))
         )
-        self._moved = 0
+        self.moved = 0
+        self.left = 0
+        self.reasons: list[str] = []
 
-    async def run(self, queue_ref: int, count_max: int) -> int:
-        """Send back what waits now, so many at most; return how many."""
+    async def run(self, queue_ref: int, count_max: int) -> None:
+        """Send back what waits now, so many at most, with those that are passed over."""
         if queue_ref < 0:
-            return 0
+            return
         self._check(await ask(partial(self._broker.open_queue, queue_ref)))
         waiting = self._letters.find(self._topic)
-        while waiting is not None and waiting.first < waiting.end and self._moved < count_max:
-            found = await self._read(waiting, min(BATCH_COUNT, count_max - self._moved))
+        while waiting is not None and waiting.first < waiting.end and self.moved + self.left < count_max:
+            found = await self._read(waiting, min(BATCH_COUNT, count_max - self.moved - self.left))
             if not found:
                 break
             waiting = waiting._replace(first=await self._send(found))
-        return self._moved
 
     async def _read(self, waiting: Waiting, count_max: int) -> list[Letter]:
         batch = StoredBatch(count_max)
@@ -127,30 +132,42 @@ class _Errand:
 
     async def _send(self, found: list[Letter]) -> int:
         """Store copies of letters, and count those as sent back that are safe; return where to go on."""
-        copies: list[tuple[int, asyncio.Future[LmqError | None]]] = []
-        failure: Exception | None = None
+        copies, failure = await self._copy(found)
+        next_offset, moved, passed = found[0][0], 0, []
+        for offset, outcome in copies:
+            if isinstance(outcome, MessageTooLargeError):
+                passed.append(f"the letter at offset {offset}: {outcome}")
+            else:
+                failure = await outcome or failure
+                if outcome.result() is not None:
+                    break
+                moved += 1
+            next_offset = offset + 1
+        if moved or passed:
+            self._check(await ask(self._broker.when_kept))  # a retry topic of several queues is a row of a table
+            self._letters.note_sent(self._topic, next_offset)
+            self.moved += moved
+            self.left += len(passed)
+            self.reasons += passed[: REASONS_MAX - len(self.reasons)]
+            self._check(await ask(self._broker.when_durable))
+        self._check(failure)
+        return next_offset
+
+    async def _copy(self, found: list[Letter]) -> tuple[list[tuple[int, Outcome]], Exception | None]:
+        """Begin to store copies; return what becomes of each, up to the first that fails as those behind it would."""
+        copies: list[tuple[int, Outcome]] = []
         steps = Steps()
         for offset, record in found:
             try:
                 ticket = self._store(record, self._view.begin_read(0))
+            except MessageTooLargeError as error:
+                copies.append((offset, error))
             except (CommandRefusedError, LmqError) as error:
-                failure = error
-                break
-            copies.append((offset, begin_asking(partial(self._broker.when_stored, ticket))))
+                return copies, error
+            else:
+                copies.append((offset, begin_asking(partial(self._broker.when_stored, ticket))))
             await steps.rest()
-        next_offset, count = found[0][0], 0
-        for offset, outcome in copies:
-            failure = await outcome or failure
-            if outcome.result() is not None:
-                break
-            next_offset, count = offset + 1, count + 1
-        if count:
-            self._check(await ask(self._broker.when_kept))  # a retry topic of several queues is a row of a table
-            self._letters.note_sent(self._topic, next_offset)
-            self._moved += count
-            self._check(await ask(self._broker.when_durable))
-        self._check(failure)
-        return next_offset
+        return copies, None
 
     def _check(self, failure: Exception | None) -> None:
         """Refuse to go on.
@@ -159,4 +176,4 @@ class _Errand:
             HTTPException: 503.
         """
         if failure is not None:
-            raise busy(f"moved {self._moved}, then: {failure}")
+            raise busy(f"moved {self.moved}, then: {failure}")

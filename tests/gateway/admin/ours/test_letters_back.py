@@ -17,6 +17,7 @@ from tests.support.rocketmq_door import Peer
 
 pytestmark = pytest.mark.asyncio
 DEAD = {"door": "rocketmq", "source": "%DLQ%billing"}
+REASON = "the letter at offset {}: properties has 32844 bytes, more than 32767"
 RIGHTS = {"configure": ".*", "write": ".*", "read": ".*"}
 
 
@@ -207,6 +208,29 @@ async def test_while_the_disk_is_low_letters_stay(tmp_path):
         answer = await client.post("/api/lmq/move", json=DEAD)
         assert (answer.status_code, answer.json()["reason"].partition(":")[0]) == (503, "moved 0, then")
         assert (await letters_of(client))["%DLQ%billing"]["messages"] == 1
+
+
+async def test_a_letter_that_no_record_can_hold_any_more_is_passed_over_and_told(tmp_path):
+    """Its copy says where it comes from, for which there is no room: the letters behind it go back all the same."""
+    group = "g" * 100
+    full = f"a\x01{'x' * 32_590}\x02"
+    async with managed_gateway(tmp_path) as (gateway, client):
+        site = SimpleNamespace(door=gateway.doors["rocketmq"], now_ms=time.time_ns() // 1_000_000)
+        peer = Peer(site, 99, LOCALHOST)
+        for body, properties in ((b"1", ""), (b"2", full), (b"3", full), (b"4", "")):
+            sent = await ask(peer, send_frame(body, topic=f"%DLQ%{group}", e="0", properties=properties))
+            assert sent.code == 0, sent.remark
+        peer.close()
+        wanted = {"door": "rocketmq", "source": f"%DLQ%{group}"}
+        answer = await client.post("/api/lmq/move", json=wanted | {"count": 2})
+        assert answer.json() == {"moved": 1, "left": 1, "reasons": [REASON.format(1)]}
+        answer = await client.post("/api/lmq/move", json=wanted)
+        assert answer.json() == {"moved": 1, "left": 1, "reasons": [REASON.format(2)]}
+        assert (await letters_of(client))[f"%DLQ%{group}"]["messages"] == 0
+        found = (await client.get("/api/lmq/messages", params={"queue": f"%RETRY%{group}/0", "offset": 0})).json()
+        assert [item["body"] for item in found["items"]] == ["1", "4"]
+        found = (await client.get("/api/lmq/messages", params={"queue": f"%DLQ%{group}/0", "offset": 1})).json()
+        assert [item["body"] for item in found["items"]] == ["2", "3", "4"]
 
 
 async def test_it_is_told_of_a_letter_that_it_was_sent_back(tmp_path):
