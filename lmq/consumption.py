@@ -39,9 +39,16 @@ class ConsumeContext:
     ack_index: int | None = None
     """Of several messages, the index of the last that is done; those after it come again. -1: none is done."""
     delay_level: int = 0
-    """After which delay level those come again that are not done; 0: the later the more often; -1: dead letters."""
+    """After which delay level those come again that are not done; 0: the later the more often; -1: dead letters.
+    (In order they come again after `suspend_s`, whatever the level.)"""
     suspend_s: float = 1.0
     """How long a queue that is consumed in order rests before those that failed are given again."""
+
+    def count_done(self, status: ConsumeStatus, count: int) -> int:
+        """Return how many of the first of `count` messages are done."""
+        if status is not ConsumeStatus.SUCCESS:
+            return 0
+        return count if self.ack_index is None else min(max(self.ack_index + 1, 0), count)
 
 
 Listener = Callable[[list[Message], ConsumeContext], Awaitable[ConsumeStatus | None]]
@@ -232,9 +239,7 @@ class ConcurrentConsumption:
         began_s = time.monotonic()
         status = await self._listening.call(batch, context)
         took_s = time.monotonic() - began_s
-        done = 0
-        if status is ConsumeStatus.SUCCESS:
-            done = len(batch) if context.ack_index is None else min(context.ack_index + 1, len(batch))
+        done = context.count_done(status, len(batch))
         self._listening.stats.of(process_queue.queue.topic).note_consumed(done, len(batch) - done, took_s)
         if process_queue.is_dropped:
             return  # what is not committed comes to the queue's next owner
@@ -308,24 +313,23 @@ class OrderlyConsumption:
             while self._may_go_on(process_queue) and (batch := process_queue.first(self._batch_size)):
                 context = ConsumeContext(process_queue.queue)
                 began_s = time.monotonic()
-                is_done = await self._listening.call(batch, context) is ConsumeStatus.SUCCESS
-                counts = (len(batch), 0) if is_done else (0, len(batch))
+                done = context.count_done(await self._listening.call(batch, context), len(batch))
+                counts = (done, len(batch) - done)
                 self._listening.stats.of(process_queue.queue.topic).note_consumed(*counts, time.monotonic() - began_s)
-                if is_done:
-                    process_queue.remove(batch)
-                elif not await self._give_up(process_queue, batch):
+                process_queue.remove(batch[:done])
+                left = batch[done:]
+                if left and not await self._give_up(process_queue, left, is_enough=context.delay_level < 0):
                     await self._listening.rest(context.suspend_s)
                 if self._listening.gate.is_paused:
                     await self._listening.wait_open()
         finally:
             self._busy.discard(process_queue)
 
-    async def _give_up(self, process_queue: ProcessQueue, batch: list[Message]) -> bool:
+    async def _give_up(self, process_queue: ProcessQueue, batch: list[Message], *, is_enough: bool) -> bool:
         """Count the attempt; return whether the messages were let go, since there were enough."""
         failed = [dataclasses.replace(message, reconsume_times=message.reconsume_times + 1) for message in batch]
-        is_enough = self._retries_max is not None and any(
-            message.reconsume_times > self._retries_max for message in failed
-        )
+        if self._retries_max is not None:
+            is_enough |= any(message.reconsume_times > self._retries_max for message in failed)
         if is_enough and all([await self._send_away(message) for message in batch]):
             process_queue.remove(batch)
             return True

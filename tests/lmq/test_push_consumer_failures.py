@@ -130,6 +130,41 @@ async def test_in_order_too_a_message_goes_to_the_dead_letters_after_its_attempt
     assert [message.body for message in dead.messages] == [b"bad"]
 
 
+async def test_in_order_too_a_batch_is_done_up_to_the_ack_index(namesrv, producer, reader):
+    heard = Heard()
+
+    async def listen(messages, context):
+        context.suspend_s = 0.01
+        if len(heard.batches) == 0:
+            context.ack_index = 1
+        return await heard(messages, context)
+
+    await producer.send_many([OutMessage("T", b"%d" % i, queue_id=0) for i in range(4)])
+    async with PushConsumer(namesrv, "g", listen, orderly=True, consume_from="first", consume_batch_size=8) as consumer:
+        consumer.subscribe("T")
+        await heard.until(6)
+    assert (heard.bodies, heard.batches) == ([b"0", b"1", b"2", b"3", b"2", b"3"], [4, 2])
+    assert [message.reconsume_times for message in heard.messages] == [0, 0, 0, 0, 1, 1]
+    assert await reader.committed("T") == 4
+
+
+async def test_in_order_too_a_listener_can_give_a_message_up_at_once(namesrv, producer, reader):
+    heard = Heard(lambda message: ConsumeStatus.LATER if message.body == b"bad" else None)
+
+    async def listen(messages, context):
+        context.delay_level = -1
+        return await heard(messages, context)
+
+    for body in (b"bad", b"good"):
+        await producer.send("T", body, queue_id=0)
+    async with PushConsumer(namesrv, "g", listen, orderly=True, consume_from="first") as consumer:
+        consumer.subscribe("T")
+        await heard.until(2)
+        dead = await reader.pull("%DLQ%g")
+    assert heard.bodies == [b"bad", b"good"]
+    assert [message.body for message in dead.messages] == [b"bad"]
+
+
 async def test_consuming_goes_on_after_lost_connections(gateway, namesrv, producer):
     heard = Heard()
     async with PushConsumer(namesrv, "g", heard, consume_from="first") as consumer:
