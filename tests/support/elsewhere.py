@@ -20,6 +20,10 @@ beside_ci = pytest.mark.skipif(
     "LMQ_TEST_CLIENTS" not in os.environ,
     reason="beside CI: make clients, make clients-amqp and make clients-rocketmq run them",
 )
+in_ci = pytest.mark.skipif(
+    not os.environ.keys() & {"LMQ_TEST_CLIENTS", "LMQ_TEST_ROCKETMQ_JAVA"},
+    reason=".ci/run and make clients-rocketmq run them",
+)
 
 
 def build(tool: str, name: str, *command: str) -> Path:

@@ -3,10 +3,13 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +23,7 @@ const retries = 2
 // Consumers that fail, keep an order, or share.
 var groups = []scenario{
 	{"orderly", orderly}, {"broadcasting", broadcasting}, {"retry", retry}, {"dead-letters", deadLetters},
-	{"rebalance", rebalance},
+	{"sent-back", sentBack}, {"rebalance", rebalance},
 }
 
 // Each seventh message fails once, and holds up its queue.
@@ -102,10 +105,53 @@ func deadLetters(topic string, count int, counts *counts) {
 	}
 }
 
+// Each message is given up at once; then an operator sends all letters back, and the group has each as if new.
+func sentBack(topic string, count int, counts *counts) {
+	send(topic, bodies(topic, 0, count), counts)
+	var failures atomic.Int64
+	var isWell atomic.Bool
+	pushed := push(topic, everyTag, func(ctx context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
+		if !isWell.Load() {
+			failures.Add(int64(len(messages)))
+			return consumer.ConsumeRetryLater, nil
+		}
+		for _, message := range messages {
+			if message.ReconsumeTimes != 0 || message.Topic != topic {
+				counts.misplace()
+			}
+		}
+		counts.cameAll(messages)
+		return consumer.ConsumeSuccess, nil
+	}, consumer.WithMaxReconsumeTimes(0))
+	defer pushed.Shutdown()
+	until(func() bool { return failures.Load() >= int64(count) })
+	time.Sleep(time.Second) // the last ones are sent to the letters
+	isWell.Store(true)
+	sendBack(topic, count)
+	counts.wait()
+}
+
+// sendBack asks the operators' door to send a group's letters back, of which there are so many.
+func sendBack(group string, count int) {
+	wanted := fmt.Sprintf(`{"door": "rocketmq", "source": "%%DLQ%%%s", "count": 10000}`, group)
+	request, err := http.NewRequest("POST", "http://"+admin+"/api/lmq/move", strings.NewReader(wanted))
+	must(err)
+	request.SetBasicAuth("guest", "guest")
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(request)
+	must(err)
+	defer answer.Body.Close()
+	var said struct{ Moved, Left int }
+	must(json.NewDecoder(answer.Body).Decode(&said))
+	if said.Moved != count || said.Left != 0 {
+		panic(fmt.Sprint("sent back ", said))
+	}
+}
+
 // Two members of a group in two processes; one is killed while messages come, and the other takes over.
 func rebalance(topic string, count int, counts *counts) {
 	send(topic, bodies(topic, 0, count/4), counts)
-	other := exec.Command(os.Args[0], namesrv, "0", topic)
+	other := exec.Command(os.Args[0], namesrv, "0", admin, topic)
 	said, err := other.StdoutPipe()
 	must(err)
 	must(other.Start())

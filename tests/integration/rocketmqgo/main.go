@@ -1,4 +1,4 @@
-// Runs scenarios of rocketmq-client-go one by one and prints what each counted: main NAMESRV COUNT
+// Runs scenarios of rocketmq-client-go one by one and prints what each counted: main NAMESRV COUNT ADMIN
 package main
 
 import (
@@ -17,6 +17,7 @@ import (
 
 var (
 	namesrv  string
+	admin    string // the operators' door
 	sender   rocketmq.Producer
 	broker   string // its name, which pulls ask for
 	made     int
@@ -31,8 +32,9 @@ type scenario struct {
 func main() {
 	rlog.SetLogLevel("fatal")
 	namesrv = os.Args[1]
-	if len(os.Args) > 3 {
-		member(os.Args[3])
+	admin = os.Args[3]
+	if len(os.Args) > 4 {
+		member(os.Args[4])
 	}
 	count, err := strconv.Atoi(os.Args[2])
 	must(err)

@@ -14,10 +14,11 @@ import java.util.Map;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
 
-/** Runs the scenarios one by one and prints what each counted: NAMESRV COUNT. */
+/** Runs the scenarios one by one and prints what each counted: NAMESRV COUNT ADMIN. */
 public final class Clients {
     private static final int GREET_MS = 60_000;
     static String namesrv;
+    static String admin;  // the operators' door
     static DefaultMQProducer producer;
     private static DefaultMQPullConsumer puller;
     private static int made;
@@ -30,6 +31,7 @@ public final class Clients {
     public static void main(String[] args) throws Exception {
         start(args[0]);
         int count = Integer.parseInt(args[1]);
+        admin = args[2];
         for (Map<String, Scenario> family : List.of(Sends.SCENARIOS, Consumes.SCENARIOS, Groups.SCENARIOS)) {
             run(family, count);
         }

@@ -6,11 +6,17 @@ import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
 
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** Consumers that fail, keep an order, or share. */
@@ -23,6 +29,7 @@ final class Groups {
         SCENARIOS.put("broadcasting", Groups::broadcasting);
         SCENARIOS.put("retry", Groups::retry);
         SCENARIOS.put("dead-letters", Groups::deadLetters);
+        SCENARIOS.put("sent-back", Groups::sentBack);
         SCENARIOS.put("rebalance", Groups::rebalance);
     }
 
@@ -130,6 +137,54 @@ final class Groups {
             counts.misplaced();
         }
         counts.print("dead-letters");
+    }
+
+    /** Each message is given up at once; then an operator sends all letters back, and the group has each as if new. */
+    private static void sentBack(String topic, int count) throws Exception {
+        Counts counts = new Counts();
+        Clients.send(topic, Clients.bodies(topic, 0, count), counts);
+        AtomicInteger failures = new AtomicInteger();
+        AtomicBoolean isWell = new AtomicBoolean();
+        DefaultMQPushConsumer consumer = Clients.consumer(topic);
+        consumer.subscribe(topic, "*");
+        consumer.setMaxReconsumeTimes(0);
+        consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+            if (!isWell.get()) {
+                failures.addAndGet(messages.size());
+                return ConsumeConcurrentlyStatus.RECONSUME_LATER;
+            }
+            messages.forEach(message -> {
+                counts.came(message.getBody());
+                if (message.getReconsumeTimes() != 0 || !message.getTopic().equals(topic)) {
+                    counts.misplaced();
+                }
+            });
+            return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+        });
+        consumer.start();
+        long end = System.currentTimeMillis() + 45_000;
+        while (failures.get() < count && System.currentTimeMillis() < end) {
+            Thread.sleep(20);
+        }
+        Thread.sleep(1_000);  // the last ones are sent to the letters
+        isWell.set(true);
+        sendBack(topic, count);
+        counts.await();
+        consumer.shutdown();
+        counts.print("sent-back");
+    }
+
+    /** Ask the operators' door to send a group's letters back, of which there are so many. */
+    private static void sendBack(String group, int count) throws Exception {
+        String login = Base64.getEncoder().encodeToString("guest:guest".getBytes());
+        String wanted = "{\"door\": \"rocketmq\", \"source\": \"%DLQ%" + group + "\", \"count\": 10000}";
+        HttpRequest request = HttpRequest.newBuilder(URI.create("http://" + Clients.admin + "/api/lmq/move"))
+            .header("Authorization", "Basic " + login).header("Content-Type", "application/json")
+            .POST(HttpRequest.BodyPublishers.ofString(wanted)).build();
+        String said = HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString()).body();
+        if (!said.replace(" ", "").contains("\"moved\":" + count + ",\"left\":0")) {
+            throw new IllegalStateException(said);
+        }
     }
 
     /** Two members of a group in two processes; one is killed while messages come, and the other takes over. */

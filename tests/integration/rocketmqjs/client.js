@@ -1,9 +1,9 @@
-// Runs scenarios of ali-ons one by one and prints what each counted: node client.js NAMESRV COUNT
+// Runs scenarios of ali-ons one by one and prints what each counted: node client.js NAMESRV COUNT ADMIN
 "use strict";
 
 const { Consumer, Message, Producer } = require("ali-ons");
 
-const [namesrv, count] = [process.argv[2], Number(process.argv[3])];
+const [namesrv, count, admin] = [process.argv[2], Number(process.argv[3]), process.argv[4]];
 const LIMIT_MS = 60000;
 const SETTLE_MS = 500; // in which what comes twice shows
 const logger = { info() {}, debug() {}, warn() {}, error(...words) { console.error(...words); } };
@@ -129,7 +129,38 @@ const scenarios = {
     });
     await counts.wait();
   },
+
+  /** Each message is given up at once; then an operator sends all letters back, and the group has each as if new. */
+  async "sent-back"(topic, counts) {
+    let failures = 0;
+    let isWell = false;
+    await send(topic, counts, 0, count);
+    await consume(topic, "*", async (message) => {
+      if (!isWell) {
+        failures++;
+        throw new Error("on purpose");
+      }
+      if (message.reconsumeTimes !== 0) counts.misplaced++;
+      counts.came(message.body.toString());
+    }, { maxReconsumeTimes: 0 });
+    for (const end = Date.now() + LIMIT_MS; failures < count && Date.now() < end;) await sleep(20);
+    await sleep(1000); // the last ones are sent to the letters
+    isWell = true;
+    await sendBack(topic);
+    await counts.wait();
+  },
 };
+
+/** Ask the operators' door to send a group's letters back. */
+async function sendBack(group) {
+  const answer = await fetch(`http://${admin}/api/lmq/move`, {
+    method: "POST",
+    headers: { authorization: `Basic ${btoa("guest:guest")}`, "content-type": "application/json" },
+    body: JSON.stringify({ door: "rocketmq", source: `%DLQ%${group}`, count: 10000 }),
+  });
+  const { moved, left } = await answer.json();
+  if (moved !== count || left) throw new Error(`sent back ${moved}, ${left} left`);
+}
 
 /** Tags a, b and c in turn; those with b are not wanted. */
 async function filtered(topic, counts, filter) {

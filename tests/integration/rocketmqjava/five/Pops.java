@@ -7,7 +7,7 @@ import org.apache.rocketmq.common.message.MessageRequestMode;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** What clients before 5 do not have: NAMESRV COUNT. */
+/** What clients before 5 do not have: NAMESRV COUNT ADMIN. */
 public final class Pops {
     public static void main(String[] args) throws Exception {
         Clients.start(args[0]);
