@@ -1,6 +1,7 @@
-"""The SDK against official name servers and brokers, 5 and 4.9: what it does with the gateway, it does with them.
+"""The SDK against the gateway and against official name servers and brokers, 5 and 4.9: each test at each of them.
 
-It runs where `make bench-peers` got the brokers' archives (build/peers/rocketmq, rocketmq-4.9) and a Java is there.
+The official ones run where `make bench-peers` got their archives (build/peers/rocketmq, rocketmq-4.9) and a Java is
+there.
 """
 
 from __future__ import annotations
@@ -27,9 +28,16 @@ from lmq import (
     TransactionState,
 )
 from tests.benchmarks.scenarios.peers import FETCHED, JAVA_OPTIONS
+from tests.support.gateway import GatewayProcess
 
 START_S = 60
-POP = pytest.mark.parametrize("cluster", ["rocketmq"], indirect=True)  # 4.9 has none
+GATEWAY = "gateway"
+POP = pytest.mark.parametrize("cluster", [GATEWAY, "rocketmq"], indirect=True)  # 4.9 has none
+AS_OFFICIAL = {  # what the official brokers are set to
+    "LMQ_ROCKETMQ__DELAY_LEVELS": "1s 1s 1s",
+    "LMQ_ROCKETMQ__TRANSACTION_TIMEOUT_MS": "1000",
+    "LMQ_ROCKETMQ__TRANSACTION_CHECK_INTERVAL_MS": "1000",
+}
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio]
 
@@ -99,8 +107,32 @@ class Cluster:
             process.wait()
 
 
-@pytest.fixture(scope="module", params=["rocketmq", "rocketmq-4.9"])
+class Ours:
+    """The gateway in their place."""
+
+    def __init__(self, home):
+        self._process = GatewayProcess(home / "data", env=AS_OFFICIAL)
+
+    @property
+    def namesrv(self):
+        return "{}:{}".format(*self._process.address("namesrv"))
+
+    def start(self):
+        self._process.start()
+
+    def stop(self):
+        assert self._process.stop() == 0
+        assert not any("Traceback" in line for line in self._process.errors), "".join(self._process.errors)
+
+
+@pytest.fixture(scope="module", params=[GATEWAY, "rocketmq", "rocketmq-4.9"])
 def cluster(request, tmp_path_factory):
+    if request.param == GATEWAY:
+        ours = Ours(tmp_path_factory.mktemp(GATEWAY))
+        ours.start()
+        yield ours
+        ours.stop()
+        return
     archives = FETCHED / request.param / "lib"
     if shutil.which("java") is None or not list(archives.glob("rocketmq-namesrv-*.jar")):
         pytest.skip("the official broker was not fetched (make bench-peers)")
