@@ -108,8 +108,13 @@ def is_loopback(peer: str) -> bool:
 
 def pack_network(host: str) -> bytes:
     """Return what counts as one address: of IPv6 the first 64 bits, since one machine may have all of the rest."""
+    if ":" not in host:  # IPv4 as the system spells it: so it is asked at each connection
+        return host.encode()
     address = _find_ip(host)
-    return host.encode() if address is None else address.packed[:8].hex().encode()
+    if address is None:
+        return host.encode()
+    is_4 = isinstance(address, ipaddress.IPv4Address)  # written as one of IPv6
+    return str(address).encode() if is_4 else address.packed[:8].hex().encode()
 
 
 def is_within(host: str, networks: Iterable[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> bool:

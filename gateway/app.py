@@ -38,7 +38,7 @@ from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
 from gateway.net.descriptors import LOOK_INTERVAL_MS, Capacity, descriptor_limit, find_connections_max
 from gateway.net.endpoint import Endpoint
-from gateway.net.limits import ConnectionLimits
+from gateway.net.limits import AddressConnections, ConnectionLimits
 from gateway.net.paces import AllPaces
 from gateway.net.shares import Shares
 from gateway.net.watermarks import Watermarks
@@ -127,6 +127,7 @@ class Gateway:
     def _make_guards(self) -> None:
         """Make what keeps the gateway safe, or says what was done."""
         self._paces = AllPaces(self.settings.limits.address, self.clock.now_ms)
+        self._addresses = AddressConnections(self.settings.limits.address)
         self.audit = AuditLog(self.authenticator.events, self.clock)
         self.api_tokens = ApiTokens(self.broker.table("api_tokens"))
         bytes_max = self.settings.limits.memory_bytes_max
@@ -171,7 +172,8 @@ class Gateway:
             door.end_sessions_of(name)
 
     def _make_limits(self, door: Door) -> ConnectionLimits:
-        return ConnectionLimits(door.limits.connections_max, door.limits.host_connections_max, self.capacity)
+        limits = door.limits
+        return ConnectionLimits(limits.connections_max, limits.host_connections_max, self.capacity, self._addresses)
 
     def _make_endpoint(self, door: Door) -> Endpoint:
         return Endpoint(
@@ -331,6 +333,7 @@ class Gateway:
             door.reload(settings)
             self._limits[door.name].reload(door.limits.connections_max, door.limits.host_connections_max)
         rates = {name: door.accepts_rate for name, door in self.doors.items()}
+        self._addresses.use(settings.limits.address)
         self._paces.use(settings.limits.address, {**rates, ADMIN: settings.admin.connects_rate})
         self.authenticator.reload(settings.auth, users)
         self._recheck()

@@ -14,6 +14,7 @@ from gateway.penalty_settings import Network
 class AddressLimitsSettings(BaseModel, frozen=True, extra="forbid"):
     """What one address may do, all doors together; of IPv6 its first 64 bits count. 0: any number."""
 
+    connections_max: Limit = 0  # open at once from it, at MQTT, AMQP and RocketMQ together; more are refused
     connects_rate: Limit = 0  # connections a second that come from it; more are refused
     messages_rate: Limit = 0  # messages a second that it publishes; more are read later
     bytes_rate: Limit = 0  # bytes of bodies a second that it publishes; more are read later

@@ -162,6 +162,7 @@ TAKES_EFFECT = {
     "limits.memory_bytes_max": AT_ONCE,
     "limits.connections_max": AT_ONCE,
     "limits.core_dumps": NEXT_START,
+    "limits.address.connections_max": AT_ONCE,
     "limits.address.connects_rate": AT_ONCE,
     "limits.address.messages_rate": NEW_CONNECTIONS,
     "limits.address.bytes_rate": NEW_CONNECTIONS,

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+from gateway.limits_settings import AddressLimitsSettings
 from gateway.net.descriptors import Capacity
-from gateway.net.limits import TURNED_MAX, ConnectionLimits, ListenerLimits
+from gateway.net.limits import TURNED_MAX, AddressConnections, ConnectionLimits, ListenerLimits
 
 
 def test_no_limit_counts_only():
@@ -44,6 +45,40 @@ def test_a_connection_whose_host_is_told_later_counts_to_it_from_then_on():
     limits.release("a")
     assert limits.count == 1
     assert limits.host_refusal("a") == ""
+
+
+def test_of_ipv6_the_first_64_bits_are_one_address():
+    limits = ConnectionLimits(host_count_max=1)
+    assert [limits.refusal(host) for host in ("2001:db8::1", "2001:db8::2", "2001:db8:0:1::1")] == [
+        "",
+        "host_connections_max",
+        "",
+    ]
+    limits.release("2001:db8::1")
+    assert limits.refusal("2001:db8::3") == ""
+
+
+def test_one_address_has_so_many_at_all_doors_together_and_some_networks_any_number():
+    addresses = AddressConnections(AddressLimitsSettings(connections_max=2, exempt=("10.0.0.0/8",)))
+    mqtt, amqp = ConnectionLimits(addresses=addresses), ConnectionLimits(addresses=addresses)
+    here = ListenerLimits(5, amqp)
+    assert [mqtt.refusal("192.0.2.1"), here.refusal("192.0.2.1"), mqtt.refusal("192.0.2.1")] == [
+        "",
+        "",
+        "address_connections_max",
+    ]
+    assert here.refusal("") == ""  # a proxy will tell of whom it is
+    assert here.host_refusal("192.0.2.1") == "address_connections_max"
+    assert (mqtt.count, amqp.count, here.count) == (1, 2, 2)
+    assert mqtt.refusal("192.0.2.2") == amqp.refusal("::ffff:192.0.2.2") == ""
+    assert amqp.refusal("192.0.2.2") == "address_connections_max"  # the same, as an IPv6 socket tells it
+    assert [mqtt.refusal("10.1.1.1") for _ in range(3)] == [""] * 3
+    mqtt.release("192.0.2.1")
+    assert here.refusal("192.0.2.1") == ""
+    addresses.use(AddressLimitsSettings())
+    assert mqtt.refusal("192.0.2.1") == ""
+    addresses.use(AddressLimitsSettings(connections_max=3))  # those that came meanwhile count
+    assert mqtt.refusal("192.0.2.1") == "address_connections_max"
 
 
 def test_address_has_a_maximum_of_its_own_beside_the_doors():
