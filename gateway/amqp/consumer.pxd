@@ -8,6 +8,7 @@ from gateway.amqp.output cimport ConnectionOutput
 from gateway.amqp.shared_queue cimport SharedQueue
 
 cdef Py_ssize_t _TAKE_COUNT_MAX
+cdef long long _TAKE_BYTES_MAX
 
 
 cdef class Slot:
@@ -34,6 +35,8 @@ cdef class Consumer:
 
     @cython.locals(room=Py_ssize_t)
     cpdef Py_ssize_t room(self) except? -1
+
+    cpdef long long room_bytes(self) except? -1
 
     @cython.locals(channel=Channel, room=Py_ssize_t)
     cdef Py_ssize_t _room(self) except? -1

@@ -8,9 +8,10 @@ from core.queues.terms import NO_LIMIT
 from gateway.amqp.channel import Channel
 from gateway.amqp.delivery_codec import DeliveryEncoder
 from gateway.amqp.output import ConnectionOutput
-from gateway.amqp.shared_queue import TAKE_COUNT_MAX, SharedQueue
+from gateway.amqp.shared_queue import TAKE_BYTES_MAX, TAKE_COUNT_MAX, SharedQueue
 
 _TAKE_COUNT_MAX = TAKE_COUNT_MAX
+_TAKE_BYTES_MAX = TAKE_BYTES_MAX
 FREE_LOOKED_AT = 8  # released slots in one go: those of many messages that are not acknowledged would take long
 
 
@@ -117,6 +118,11 @@ class Consumer:
         if channel.prefetch_global:
             room = min(room, channel.prefetch_global - channel.unacked.live)
         return room
+
+    def room_bytes(self) -> int:
+        """Return how many bytes of records it takes at once, where there is room: at least one."""
+        pace = self._output.pace
+        return _TAKE_BYTES_MAX if pace is None else min(_TAKE_BYTES_MAX, pace.room_bytes())
 
     def note_room(self) -> None:
         """Be handed messages again."""

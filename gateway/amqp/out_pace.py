@@ -36,6 +36,10 @@ class OutPace:
             self.note(0, 0)  # others that share a rate may have taken what there was
         return 0 if self._pacing.is_paused else self._pacing.allow(self._read_ms())
 
+    def room_bytes(self) -> int:
+        """Return how many bytes of bodies may be sent now, at least one: a message that is larger is sent whole."""
+        return self._pacing.allow_bytes(self._read_ms())
+
     def note(self, count: int, size: int) -> None:
         """Take note of messages that are sent, and how many bytes their bodies have."""
         if self._pacing.note(count, size, self._read_ms()):

@@ -16,6 +16,9 @@ class QueueConsumer(Protocol):
     def room(self) -> int:
         """Return how many more messages it takes now; where none, the queue's `note_room` is called when it does."""
 
+    def room_bytes(self) -> int:
+        """Return how many bytes of records it takes at once, at least one: a record that is larger comes alone."""
+
     def deliver(self, stored: StoredBatch) -> None:
         """Send these messages; they are hidden from others."""
 

@@ -6,7 +6,6 @@ from core.lmq.waiters cimport Reader
 from core.message cimport StoredBatch
 
 cdef Py_ssize_t _TAKE_COUNT_MAX
-cdef long long _TAKE_BYTES_MAX
 cdef long long _TURN_BYTES_MAX
 
 

@@ -27,7 +27,6 @@ HEAD_COUNT_MAX = 256  # messages looked at for expired ones in one go
 DEAD_COUNT_MAX = 128  # dead letters made of expired ones in one turn: some milliseconds
 TURN_BYTES_MAX = 4 << 20  # read for one queue in one turn; what is left waits for the next
 _TAKE_COUNT_MAX = TAKE_COUNT_MAX
-_TAKE_BYTES_MAX = TAKE_BYTES_MAX
 _TURN_BYTES_MAX = TURN_BYTES_MAX
 # These three are shared by all queues that have none, and never written to: most queues of many are idle.
 _NO_ARGUMENTS: KeptArguments = {}
@@ -313,7 +312,7 @@ class SharedQueue(Reader):
             consumer = rota.first()
             if consumer is None:
                 break
-            count = pop.take(stored, min(consumer.room(), share), _TAKE_BYTES_MAX, 0, now_ms)
+            count = pop.take(stored, min(consumer.room(), share), consumer.room_bytes(), 0, now_ms)
             if count <= 0:  # none, or on their way: it runs again when they are here
                 self._is_away = count == AWAY
                 break

@@ -21,7 +21,7 @@ from gateway.amqp.consumer import Consumer
 from gateway.amqp.delivery_codec import DeliveryEncoder
 from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.queue_ties import Trimmed
-from gateway.amqp.shared_queue import TAKE_BYTES_MAX, TAKE_COUNT_MAX, TURN_BYTES_MAX, SharedQueue
+from gateway.amqp.shared_queue import TAKE_BYTES_MAX, TURN_BYTES_MAX, SharedQueue
 from gateway.amqp.stream_filter import StreamFilter
 from gateway.amqp.stream_offset import FIRST, LAST, NEXT, Start
 
@@ -121,7 +121,9 @@ class StreamConsumer(Consumer):
             room = self.room()
             if room <= 0:
                 break
-            count = self._broker.read(self._queue_ref, self._offset, stored, min(room, TAKE_COUNT_MAX), TAKE_BYTES_MAX)
+            # of what a filter picks from, much may be left out: small reads would be many
+            bytes_max = self.room_bytes() if self._wanted is None else TAKE_BYTES_MAX
+            count = self._broker.read(self._queue_ref, self._offset, stored, room, bytes_max)
             if count < 0 or stored.next_offset <= self._offset:
                 break
             self._offset = stored.next_offset

@@ -122,6 +122,9 @@ cpdef Py_ssize_t copied_bytes_max(StoredBatch batch, int[::1] picked, Py_ssize_t
 @cython.locals(total=Py_ssize_t, at=Py_ssize_t, i=Py_ssize_t)
 cpdef Py_ssize_t sum_bodies(StoredBatch batch, int[::1] picked, Py_ssize_t first, Py_ssize_t end) except -1
 
+@cython.locals(total="long long", at=Py_ssize_t, i=Py_ssize_t)
+cpdef Py_ssize_t count_fitting(StoredBatch batch, int[::1] picked, Py_ssize_t count, long long size_max) except -1
+
 @cython.locals(batch=PublishBatch, total=Py_ssize_t, i=Py_ssize_t)
 cpdef Py_ssize_t count_stored(SendRun run, Py_ssize_t first, Py_ssize_t end) except -1
 

@@ -386,6 +386,17 @@ def sum_bodies(batch: StoredBatch, picked: array[int], first: int, end: int) -> 
     return total
 
 
+def count_fitting(batch: StoredBatch, picked: array[int], count: int, size_max: int) -> int:
+    """Return how many of the first `count` picked messages have bodies of at most `size_max` bytes together."""
+    total = 0
+    for at in range(count):
+        i = picked[at]
+        total += batch.body_end[i] - batch.body_start[i]
+        if total > size_max:
+            return at
+    return count
+
+
 def count_stored(run: SendRun, first: int, end: int) -> int:
     """Return how many of the sends [first, end) were stored."""
     batch = run.batch

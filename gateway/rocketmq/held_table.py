@@ -44,6 +44,10 @@ class HeldTable(dict[int, Held]):
         """Return how many messages it may be given now, where `may_answer` says so: at least one."""
         return ANY if self.pacing is None else self.pacing.allow(now_ms)
 
+    def room_bytes(self, now_ms: int) -> int:
+        """Return how many bytes of bodies it may be given now: at least one, a message that is larger comes alone."""
+        return ANY if self.pacing is None else self.pacing.allow_bytes(now_ms)
+
     def note(self, count: int, size: int, now_ms: int) -> None:
         """Take note of messages that it is given, and how many bytes their bodies have."""
         if self.pacing is not None and self.pacing.note(count, size, now_ms):

@@ -4,7 +4,9 @@ from core.broker cimport Broker
 from core.cache_budget cimport Cache
 from core.message cimport StoredBatch
 from core.metrics cimport DoorMetrics
-from gateway.rocketmq.answer_codec cimport copied_bytes_max, copy_records, pick_all, pick_tagged, sum_bodies
+from gateway.rocketmq.answer_codec cimport (
+    copied_bytes_max, copy_records, count_fitting, pick_all, pick_tagged, sum_bodies
+)
 from gateway.rocketmq.held cimport Held
 from lmq.remoting.commands cimport Command, encode_prefix
 from gateway.rocketmq.fields cimport integer_field, text_field
@@ -67,7 +69,8 @@ cdef class PullService:
 
     @cython.locals(
         batch=StoredBatch, count="long long", size="long long", scanned="long long", bodies="long long",
-        limit="long long", count_max="long long", scan_max="long long", found=Py_ssize_t, wanted=Py_ssize_t,
+        bodies_max="long long", limit="long long",
+        count_max="long long", scan_max="long long", found=Py_ssize_t, wanted=Py_ssize_t,
         taken=Py_ssize_t, before="long long", end=Py_ssize_t, expired=list
     )
     cdef Py_ssize_t _collect(self, HeldPull pull, long long now_ms) except -1

@@ -21,6 +21,7 @@ from core.metrics import DoorMetrics
 from gateway.rocketmq.answer_codec import (
     copied_bytes_max,
     copy_records,
+    count_fitting,
     pick_all,
     pick_tagged,
     sum_bodies,
@@ -357,6 +358,7 @@ class PullService:
         end = _HEAD_BYTES
         count = size = scanned = bodies = 0
         limit = min(pull.count_max, pull.puller.held.room(now_ms))
+        bodies_max = pull.puller.held.room_bytes(now_ms)
         scan_max = messages_max(pull.wanted, SCAN_MAX)
         while count < limit and size < pull.bytes_max and scanned < scan_max:
             count_max = limit - count if pull.wanted is None else min(COUNT_MAX, scan_max)
@@ -369,15 +371,20 @@ class PullService:
             wanted = self._pick(pull)
             taken = min(wanted, limit - count)
             if taken:
+                taken = max(count_fitting(batch, picked, taken, bodies_max - bodies), 0 if count else 1)
+            if taken:
                 self._make_room(end + copied_bytes_max(batch, picked, taken, pull.light_name))
                 end = copy_records(batch, picked, taken, pull.light_name, self._out, end)
                 size = end - _HEAD_BYTES
                 bodies += sum_bodies(batch, picked, 0, taken)
             count += taken
             before = pull.offset
-            pull.offset = batch.queue_offset[picked[taken - 1]] + 1 if taken < wanted else batch.next_offset
+            if taken < wanted:  # the others are too many or too large for this answer
+                pull.offset = batch.queue_offset[picked[taken - 1]] + 1 if taken else batch.queue_offset[picked[0]]
+            else:
+                pull.offset = batch.next_offset
             batch.clear()
-            if pull.offset == before or (pull.wanted is None and taken):
+            if pull.offset == before or taken < wanted or (pull.wanted is None and taken):
                 break
         self._metrics.messages_out += count
         self._metrics.bytes_out += bodies

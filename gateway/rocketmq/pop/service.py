@@ -73,6 +73,8 @@ class HeldPop(Waiting):
         pace, wish = self.popper.held, self.wish
         if pace.pacing is not None:
             wish = wish._replace(count_max=min(wish.count_max, pace.room(now_ms)))
+            if wish.wanted is None:  # of what a filter picks from, much may be left out: small reads would be many
+                wish = wish._replace(bytes_max=min(wish.bytes_max, pace.room_bytes(now_ms)))
         found = self.taker.take(self.room, self.queue_id, wish, now_ms)
         pace.note(found.count, found.body_bytes, now_ms)
         if found.count:

@@ -43,6 +43,7 @@ class Wish(NamedTuple):
     at_end: bool  # a new group begins at the end of each queue
     is_ordered: bool
     attempt_id: str  # of this asking: it is repeated where the answer did not come
+    bytes_max: int = BYTES_MAX  # of records, unless a single one is larger
 
 
 class Asked(NamedTuple):
@@ -73,7 +74,7 @@ class Answer:
     @property
     def is_full(self) -> bool:
         """Whether nothing more goes in, or enough was looked at."""
-        return self.count >= self.wish.count_max or self.size >= BYTES_MAX or self.scanned >= self.scan_max
+        return self.count >= self.wish.count_max or self.size >= self.wish.bytes_max or self.scanned >= self.scan_max
 
 
 class Taker:
@@ -151,7 +152,7 @@ class Taker:
         while not answer.is_full and taken.unacked_count < in_flight_max:
             count_max = min(wish.count_max - answer.count, answer.scan_max)
             until_ms = answer.receipt.until_ms
-            found = taken.take(batch, count_max, BYTES_MAX - answer.size, until_ms, now_ms)
+            found = taken.take(batch, count_max, wish.bytes_max - answer.size, until_ms, now_ms)
             if found <= 0:
                 room.note_empty(watch)
                 return

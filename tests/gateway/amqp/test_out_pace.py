@@ -127,6 +127,20 @@ def test_the_first_get_of_a_new_connection_waits_where_others_of_its_user_took_a
     world.close()
 
 
+@pytest.mark.here(reason="counts what one turn hands out")
+@pytest.mark.parametrize("arguments", [None, {"x-stream-offset": "first"}])
+def test_as_many_bytes_are_sent_at_once_as_a_second_may_have(tmp_path, engine_maker, arguments):
+    world = AmqpWorld(tmp_path, bytes_out_rate=1_000, make_engine=engine_maker)
+    _fill(world, 20, b"x" * 100)
+    peer = world.client()
+    peer.call(Basic.Qos(prefetch_count=100))
+    peer.send(Basic.Consume(queue="q", arguments=arguments))
+    assert len(peer.bodies()) == 10
+    _pass_time(world, 500, peer)
+    assert len(peer.bodies()) == 5
+    world.close()
+
+
 def test_a_user_that_logs_in_too_often_is_refused_for_a_moment(tmp_path, engine_maker):
     users = {"ann": UserSettings(password_hash=HASH, limits=UserLimitsSettings(connects_rate=2))}
     world = AmqpWorld(tmp_path, auth={"users": users}, make_engine=engine_maker)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pamqp.commands import Basic
 
-from gateway.amqp.shared_queue import TAKE_COUNT_MAX, TURN_BYTES_MAX
+from gateway.amqp.shared_queue import TAKE_BYTES_MAX, TAKE_COUNT_MAX, TURN_BYTES_MAX
 
 
 class Taker:
@@ -19,6 +19,9 @@ class Taker:
 
     def room(self):
         return self.left
+
+    def room_bytes(self):
+        return TAKE_BYTES_MAX
 
     def deliver(self, stored):
         self.left -= stored.count

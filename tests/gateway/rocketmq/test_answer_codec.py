@@ -8,6 +8,7 @@ from core.message import DispatchSet, RefRoom, Route, StoredBatch
 from gateway.rocketmq.answer_codec import (
     copied_bytes_max,
     copy_records,
+    count_fitting,
     encode_send_answers,
     pick_all,
     pick_tagged,
@@ -97,6 +98,16 @@ def test_records_are_copied_as_stored():
         out = bytearray(4 + copied_bytes_max(batch, picked, 2, light_name))
         assert copy_records(batch, picked, 2, light_name, out, 4) == 10
         assert out[:10] == b"\0\0\0\0r0xr2z"
+
+
+def test_bodies_are_counted_as_long_as_they_fit_together():
+    batch = records(b"", b"", b"")
+    for i, size in enumerate((10, 0, 30)):
+        batch.body_end[i] = size
+    picked = array("i", [0, 1, 2])
+    assert [count_fitting(batch, picked, 3, most) for most in (0, 9, 10, 39, 40)] == [0, 0, 2, 2, 3]
+    assert count_fitting(batch, array("i", [2, 0]), 2, 29) == 0
+    assert count_fitting(batch, picked, 2, 1 << 30) == 2
 
 
 def copied_light(*properties: bytes, name: bytes = b"%LMQ%x", offset: int = 12) -> bytes:
