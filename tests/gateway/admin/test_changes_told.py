@@ -12,6 +12,7 @@ from gateway.audit_settings import AuditSettings
 from gateway.auth.users import hash_password
 from gateway.settings import AuthSettings, UserSettings
 from tests.support.admin import declare, make_client, make_view, managed_gateway
+from tests.support.admin_clients import subscribe
 
 pytestmark = pytest.mark.asyncio
 
@@ -87,6 +88,8 @@ CHANGES = [  # of rights and limits: what is asked, and what is told
     ("POST", "/api/lmq/move", {"source": "a", "destination": "b"}, "messages.moved"),
     ("POST", "/api/lmq/tokens", {"name": "ci", "scopes": ["read"], "user": "ann"}, "token.created"),
     ("DELETE", "/api/lmq/tokens/ci", None, "token.revoked"),
+    ("DELETE", "/api/lmq/sessions/pump", None, "session.ended"),
+    ("POST", "/api/lmq/groups/workers/reset", {"queue": "T/0", "offset": 0}, "group.reset"),
     ("PUT", "/api/policies/%2F/p", {"pattern": "x", "definition": {"max-length": 1}}, "policy.set"),
     ("DELETE", "/api/policies/%2F/p", None, "policy.cleared"),
     ("DELETE", "/api/users/ann", None, "user.deleted"),
@@ -99,11 +102,16 @@ async def test_each_change_of_rights_and_limits_is_told_once(tmp_path):
         gateway.authenticator.events.listen(told.append)
         for queue in ("a", "b"):
             declare(gateway, queue)
+        async with subscribe(gateway, "pump", "plant/+"):
+            pass
+        gateway.broker.consumer_offsets.commit(b"workers", b"T/0", 0)
         for method, path, body, kind in CHANGES:
             told.clear()
             answer = await client.request(method, path, json=body)
             assert answer.status_code < 300, (path, answer.text)
             assert [str(event.kind) for event in told if event.actor.door == "admin"] == [kind], path
+            if kind == "session.ended":
+                assert (told[0].actor.user, told[0].fields["client"]) == ("guest", "pump")
 
 
 async def test_what_has_no_row_is_told_with_its_path_and_each_row_is_of_a_route(tmp_path):
