@@ -58,6 +58,10 @@ class CountedQueue:
         """The first offset that was never taken."""
         return self._inner.next_offset
 
+    def identify(self, queue_offset: int) -> tuple[int, int]:
+        """Return what `PopService.finish` knows a message by."""
+        return self._inner.identify(queue_offset)
+
     def stage(self, queue_offset: int) -> Stage:
         """Return how far a message is."""
         return self._inner.stage(queue_offset)

@@ -112,6 +112,23 @@ class InFlight:
         window.advance()
         return wrong
 
+    def finish(self, offset: int) -> bool:
+        """Finish a message in whatever state; what comes before it and was never taken counts as given once.
+
+        Returns:
+            Whether it was not done yet.
+        """
+        for untold in range(self.window.next_offset, offset + 1):
+            self.window.append(untold, 2)
+            self._log.add(self.number, _TAKE, untold, 0)
+        self._log.close_run()
+        if not self.window.code(offset):
+            return False
+        self._put(offset, 0)
+        self._log.put(self.number, _ACK, offset, 1, 0)
+        self.window.advance()
+        return True
+
     def hide_many(self, offsets: array[int], count: int, until_ms: int) -> int:
         """Keep hidden messages so until a moment, or show them again (0).
 

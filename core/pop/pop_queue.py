@@ -137,6 +137,10 @@ class PopQueue:
         """Return how often a message that is not acknowledged was taken, or 0."""
         return self.state.attempt(queue_offset)
 
+    def identify(self, queue_offset: int) -> tuple[int, int]:
+        """Return what `PopService.finish` knows a message by in a later process."""
+        return self.state.number, queue_offset
+
     def stage(self, queue_offset: int) -> Stage:
         """Return how far a message is."""
         if queue_offset >= self.next_offset:
@@ -178,15 +182,6 @@ class PopQueue:
         self._desk.journal.write()
         return into.count
 
-    def read_taken(self, offsets: array[int], into: StoredBatch) -> int:
-        """Fill `into` with messages that were taken, by ascending `offsets`; they stay hidden.
-
-        Returns:
-            How many of `offsets` are dealt with; those that are gone give no message. AWAY: none can be yet.
-        """
-        into.clear()
-        return self._store.read_offsets(self.queue_ref, offsets, len(offsets), into)
-
     def peek(self, into: StoredBatch, count_max: int) -> int:
         """Fill `into` with what `take` would give next, without taking it; `attempt` says nothing.
 
@@ -205,7 +200,12 @@ class PopQueue:
         return into.count
 
     def read_offsets(self, offsets: array[int], count: int, into: StoredBatch) -> int:
-        """Fill `into` with messages, the first `count` of these in ascending order; see `QueueStore.read_offsets`."""
+        """Fill `into` with messages, the first `count` of these in ascending order, whatever became of them.
+
+        Returns:
+            How many of `offsets` are dealt with; those that are gone give no message. AWAY: none can be yet.
+        """
+        into.clear()
         return self._store.read_offsets(self.queue_ref, offsets, count, into)
 
     def _take_again(self, into: StoredBatch, count_max: int, bytes_max: int, until_ms: int) -> int:

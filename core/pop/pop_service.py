@@ -142,6 +142,26 @@ class PopService:
         self.journal.drop_name(key)
         self.journal.write()
 
+    def finish(self, number: int, queue_offset: int) -> bool:
+        """Finish a message of a pop queue that was not opened since the start, by what `PopQueue.identify` said of it.
+
+        A number that is not known is given to no other pop queue from now on. `write` has to follow.
+
+        Returns:
+            Whether it was not done yet.
+        """
+        self.journal.next_number = max(self.journal.next_number, number + 1)
+        state = self._states.get(number)
+        if state is None:
+            if self._resting.get(number, queue_offset + 1) > queue_offset:
+                return False
+            state = self._states[number] = InFlight(number, self.journal.changes, self._resting.pop(number))
+        return state.finish(queue_offset)
+
+    def write(self) -> None:
+        """Write down what `finish` changed."""
+        self.journal.write()
+
     def floors(self, group: bytes) -> Iterator[tuple[bytes, int]]:
         """Give light queue and first offset that is not acknowledged of each pop queue of a group, open or not.
 

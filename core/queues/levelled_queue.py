@@ -53,6 +53,9 @@ class OneLevel(Protocol):
     def attempt(self, queue_offset: int) -> int:
         """Return how often a message was taken."""
 
+    def identify(self, queue_offset: int) -> tuple[int, int]:
+        """Return what the service of pop queues knows a message by."""
+
     def stage(self, queue_offset: int) -> Stage:
         """Return how far a message is."""
 
@@ -208,6 +211,10 @@ class LevelledQueue:
     def purge(self, now_ms: int = 0) -> int:
         """Finish all messages that nobody has."""
         return sum(one.purge(now_ms) for one in self._levels.values())
+
+    def identify(self, queue_offset: int) -> tuple[int, int]:
+        """Return what the service of pop queues knows a message by, of a level in use."""
+        return self._levels[queue_offset >> LEVEL_SHIFT].identify(queue_offset & _OFFSET_MASK)
 
     def stage(self, queue_offset: int) -> Stage:
         """Return how far a message is, of a level in use."""

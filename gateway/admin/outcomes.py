@@ -166,7 +166,7 @@ def letter_of(encoded: bytes) -> int | None:
     if LETTER_OF not in encoded and _ORIGIN not in encoded:
         return None
     properties = decode_properties(encoded)
-    place, origin = properties.get(LETTER_OF, b""), properties.get(_ORIGIN, b"")
+    place, origin = properties.get(LETTER_OF, b"").partition(b".")[0], properties.get(_ORIGIN, b"")
     if place.isdigit():
         return int(place)
     return int(origin[-16:], 16) if _OFFSET_ID.fullmatch(origin) else None

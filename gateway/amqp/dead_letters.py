@@ -1,7 +1,7 @@
 """Dead letters: what a queue rejects or outlives goes on to an exchange.
 
-The dead letter is in the log, as safe as the settings say, before the message that it was is done. A process that is
-killed between the two gives the message again, and nothing is lost.
+The dead letter is in the log, as safe as the settings say, before the message that it was is done. Where a process is
+killed between the two, the letter itself says at the next start that its message is done.
 
 Source: docs/protocols/amqp.md, "Dead letters".
 """
@@ -18,6 +18,7 @@ from core.errors import LmqError, MessageTooLargeError, ReceiptError
 from core.lmq.waiters import Reader
 from core.message import AWAY, PublishBatch, StoredBatch
 from gateway.amqp.letters import Burial, LetterWriter, Surroundings
+from gateway.amqp.open_letters import OpenLetters
 from gateway.amqp.queue_ties import Dying
 
 TURN_MESSAGES = 128  # dealt with in one turn of a virtual host: a millisecond or two
@@ -32,6 +33,7 @@ class LetterDesk:
         self.stored = StoredBatch(TURN_MESSAGES)
         self.batch = PublishBatch(TURN_MESSAGES)
         self.writer = LetterWriter(broker, self.batch)
+        self.open = OpenLetters(broker)
 
 
 class Piece(NamedTuple):
@@ -84,6 +86,7 @@ class DeadLetters(Reader):
         self._stored = desk.stored
         self._batch = desk.batch
         self._writer = desk.writer
+        self._open = desk.open
         self._waiting: deque[Burial] = deque()
 
     def bury(self, queue: Dying, hidden: array[int], count: int, reason: bytes, now_ms: int) -> None:
@@ -167,6 +170,7 @@ class DeadLetters(Reader):
         """Store the batch; its messages are done when their letters are safe, and what found no room comes again."""
         batch = self._batch
         too_large = -1
+        number = self._open.begin() if batch.count else 0
         if batch.count:
             try:
                 self._broker.publish_batch(batch, now_ms)
@@ -182,15 +186,15 @@ class DeadLetters(Reader):
             if count < len(piece.offsets) and not piece.queue.is_deleted:
                 piece.give_back(count, too_large, now_ms + RETRY_MS)
         if batch.appended:
-            self._broker.when_stored(batch.ticket, partial(_finish_all, done))
+            self._broker.when_stored(batch.ticket, partial(self._finish_all, done, number))
         else:
-            _finish_all(done, None)
+            self._finish_all(done, number, None)
 
-
-def _finish_all(done: list[tuple[Dying, array[int]]], error: Exception | None) -> None:
-    """Finish messages whose dead letters are stored, or give them again where these are lost."""
-    for queue, offsets in done:
-        _finish(queue, offsets, error)
+    def _finish_all(self, done: list[tuple[Dying, array[int]]], number: int, error: Exception | None) -> None:
+        """Finish messages whose dead letters are stored, or give them again where these are lost."""
+        for queue, offsets in done:
+            _finish(queue, offsets, error)
+        self._open.end(number)
 
 
 def _finish(queue: Dying, offsets: array[int], error: Exception | None) -> None:

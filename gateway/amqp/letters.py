@@ -36,6 +36,7 @@ from core.properties import (
 from gateway.amqp.deaths import Buried, Death, bury, is_cycle
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import AMQ_TOPIC, Exchange, ExchangeTable
+from gateway.amqp.open_letters import encode_message
 from gateway.amqp.property_block import EXTRA_BYTES_MAX, BlockReader
 from gateway.amqp.queue_ties import Dying
 from gateway.amqp.routing import WaitingPlace, Way, find_way
@@ -43,7 +44,7 @@ from gateway.amqp.stored_properties import StoredProperties
 from gateway.amqp.traits import Traits
 
 _BLOCK_ROOM = 512  # besides five times the properties, and the topic
-_NAMED_MAX = EXTRA_BYTES_MAX - 64  # of what a letter says; one that says more does not name its message
+_NAMED_MAX = EXTRA_BYTES_MAX - 96  # of what a letter says; one that says more does not name its message
 _OWN_ROOM = 4_096  # of the publisher's names before the block
 _SEPARATORS = (b"\x00", b"\x01", b"\x02")
 _NOWHERE = -1
@@ -148,7 +149,8 @@ class LetterWriter:
             return False
         extra = self._extra
         if len(extra) <= _NAMED_MAX:
-            extra += b"%b\x01%d\x02" % (LETTER_OF, stored.physical_offset[i])
+            identity = burial.queue.pop.identify(stored.queue_offset[i])
+            extra += b"%b\x01%b\x02" % (LETTER_OF, encode_message(stored.physical_offset[i], identity))
         body = octets.read_bytes(buf, stored.body_start[i], stored.body_end[i])
         self._add(body, extra, flag, stored.born_ms[i])
         return True

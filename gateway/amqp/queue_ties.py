@@ -55,6 +55,9 @@ class Shared(Protocol):
     def unacked_count(self) -> int:
         """How many messages consumers have."""
 
+    def identify(self, queue_offset: int) -> tuple[int, int]:
+        """Return what the service of pop queues knows a message by."""
+
     def stage(self, queue_offset: int) -> Stage:
         """Return how far a message is."""
 

@@ -55,8 +55,9 @@ class VirtualHosts:
     def load(self, names: Iterable[str], now_ms: int) -> None:
         """Bring back what is durable; make those of `names` that are not there, and in a new folder `/`.
 
-        A deletion that had begun goes on.
+        A deletion that had begun goes on. What dead letters finished is done before.
         """
+        self._parts.desk.open.recover()
         rows: dict[str, list[tuple[list[Any], Any]]] = {}
         for key, value in list(self._parts.table.items()):
             vhost, parts = split_key(key)
@@ -176,8 +177,9 @@ class VirtualHosts:
             yield self._broker.intern_queue(light_name), offset
 
     def expire_first(self, now_ms: int) -> None:
-        """Let dead letters go whose time is over; called a few times a second."""
+        """Let messages go on as dead letters whose time is over; called a few times a second."""
         self._parts.expiries.run(now_ms)
+        self._parts.desk.open.settle()
 
     def remove_unused(self, now_ms: int) -> None:
         """Delete the queues whose lease is over; called about once a second, by which they may stay longer."""

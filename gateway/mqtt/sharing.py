@@ -217,7 +217,7 @@ class SharedGroup(Reader):
         total = max(taken, 0)
         for member in members:
             offsets = self._assigned.peek(member, min(self._room_of(member, now_ms), BATCH_COUNT_MAX))
-            found = self._pop.read_taken(offsets, batch) if offsets else 0
+            found = self._pop.read_offsets(offsets, len(offsets), batch) if offsets else 0
             if found <= 0:
                 continue
             self._assigned.drop_first(member, found, now_ms)

@@ -176,3 +176,44 @@ def test_messages_confirmed_on_their_way_to_an_exchange_that_delays_come_on_both
         while not soon <= found:  # those of a minute still wait
             found |= {body for body, _ in drain(gateway, "then")}
         assert found == soon
+
+
+REJECTED = 2_000
+KILLS = 2
+
+
+def reject_all(gateway, is_rejecting):
+    """Reject what `work` gives, until it is empty or the gateway is gone."""
+    with contextlib.suppress(pika.exceptions.AMQPError, OSError):
+        channel = connect(gateway).channel()
+        channel.basic_qos(prefetch_count=50)
+        for method, _, _ in channel.consume("work", inactivity_timeout=2):
+            if method is None:
+                return
+            is_rejecting.set()
+            channel.basic_nack(method.delivery_tag, requeue=False)
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_each_rejected_message_has_one_letter_over_kills(tmp_path, mode):
+    with GatewayProcess(tmp_path, env={"LMQ_STORE__FLUSH__MODE": mode}) as gateway:
+        channel = connect(gateway).channel()
+        channel.queue_declare("dead", durable=True)
+        to_dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+        channel.queue_declare("work", durable=True, arguments=to_dead)
+        channel.tx_select()
+        for number in range(REJECTED):
+            channel.basic_publish("", "work", b"%d" % number, PERSISTENT)
+        channel.tx_commit()
+        for kill in range(KILLS):
+            is_rejecting = threading.Event()
+            rejecter = threading.Thread(target=reject_all, args=(gateway, is_rejecting))
+            rejecter.start()
+            assert is_rejecting.wait(30)
+            rejecter.join(0.03 * (kill + 1))  # the moment of the kill
+            gateway.restart()
+            rejecter.join(10)
+        reject_all(gateway, threading.Event())
+        letters = connect(gateway).channel().consume("dead", auto_ack=True, inactivity_timeout=1)
+        bodies = [int(body) for _, _, body in iter(lambda: next(letters), (None, None, None))]
+        assert sorted(bodies) == list(range(REJECTED))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import random
-
 from core.lmq.queue_name import mqtt_queue_name
 from core.properties import WAITING_FOR, encode_properties
 from core.queues.crossroads import Lead
 from core.schedule.slots import encode_due
 from tests.support.mqtt import publish, pubrel
-from tests.support.simulated_disk import LETTER
 
 
 def restart(world):
@@ -80,17 +77,6 @@ class ExactPublisher:
             else:
                 assert packet[0] == 0x70
                 self.received.discard(packet_id)
-
-
-def cut_power(world, disk, after, wins):
-    """Leave what was synced, and of what was not the files whose names begin as one of `wins` does."""
-    live = disk.root / "data"
-    disk.cut(random.Random(0), LETTER, after)
-    for path in sorted(live.rglob("*")):
-        name = str(path.relative_to(live))
-        if path.is_file() and name.startswith(wins):
-            (after / "data" / name).write_bytes(path.read_bytes())
-    world.close()
 
 
 LEFT = {"neither": ("nothing",), "the log": ("commitlog/",), "the journal": ("journals/mqtt_exact",)}

@@ -219,3 +219,14 @@ def _tear(synced: bytes, held: bytes, rng: random.Random, kept: Kept) -> bytes:
             new = held[at : min(at + PAGE, size)]
             torn[at : at + len(new)] = new
     return bytes(torn)
+
+
+def cut_power(world: Any, disk: SimulatedDisk, after: Path, wins: tuple[str, ...]) -> None:
+    """Leave what was synced, and of what was not the files whose names begin as one of `wins` does; close the world."""
+    live = disk.root / "data"
+    disk.cut(random.Random(0), LETTER, after)
+    for path in sorted(live.rglob("*")):
+        name = str(path.relative_to(live))
+        if path.is_file() and name.startswith(wins):
+            (after / "data" / name).write_bytes(path.read_bytes())
+    world.close()

@@ -230,3 +230,14 @@ def test_state_follows_a_model_through_long_random_runs(seed):
         assert state.window.shown_count == len(model) - state.window.hidden_count
         assert state.window.next_offset == next_offset
         assert state.window.floor() == min(model, default=next_offset)
+
+
+def test_message_is_finished_in_whatever_state_and_what_was_passed_over_was_given_once():
+    log, batch = ChangeLog(), StoredBatch(8)
+    state = InFlight(1, log, 0)
+    state.take_new(read_new(batch, 0, 2), 0)
+    assert state.hide_many(array("q", [1]), 1, 0) == -1
+    assert [state.finish(offset) for offset in (0, 1, 4, 4)] == [True, True, True, False]
+    for one in (state, replayed([log], ChangeLog())):
+        assert [one.attempt(offset) for offset in range(6)] == [0, 0, 1, 1, 0, 0]
+        assert (one.window.next_offset, one.window.shown_count, one.window.floor()) == (5, 2, 2)

@@ -125,3 +125,33 @@ def test_a_queue_of_which_nothing_is_in_flight_can_rest_and_goes_on_where_it_was
     assert dict(service.floors(b"g")) == {b"%LMQ%q": 2}
     assert service.floor(b"%LMQ%q", b"g", 7) == 2
     assert service.floor(b"%LMQ%other", b"g", 7) == 7
+
+
+def test_message_is_finished_before_its_queue_is_opened_by_what_an_earlier_process_said_of_it(store):
+    journal = MemoryJournal()
+    first = PopService(store, journal).open(b"%LMQ%q", b"g")
+    store.grow(first.queue_ref, 4)
+    first.take(StoredBatch(8), 2, NO_LIMIT, 0, 0)
+    taken, never_taken, unknown = first.identify(0), first.identify(2), (77, 0)
+    service = PopService(store, journal)
+    assert [service.finish(*one) for one in (taken, never_taken, unknown, taken)] == [True, True, False, False]
+    service.write()
+    for each in (service, PopService(store, journal)):
+        queue, batch = each.open(b"%LMQ%q", b"g"), StoredBatch(8)
+        queue.peek(batch, 8)
+        assert (list(batch.queue_offset[: batch.count]), queue.ready_count) == ([1], 2)
+
+
+def test_finished_message_of_a_queue_that_rested_is_done_already(store):
+    journal = MemoryJournal()
+    queue = PopService(store, journal).open(b"%LMQ%q", b"g")
+    store.grow(queue.queue_ref, 1)
+    queue.take(StoredBatch(8), 1, NO_LIMIT, 0, 0)
+    queue.ack(0)
+    service = PopService(store, journal)
+    assert not service.finish(*queue.identify(0))
+
+
+def test_number_that_an_earlier_process_told_is_given_to_no_other_queue(service):
+    assert not service.finish(1_000, 0)
+    assert service.open(b"%LMQ%other", b"g").identify(5) == (1_001, 5)

@@ -285,4 +285,5 @@ async def test_rocketmqs_own_name_for_the_message_a_letter_is_of_is_read_too():
     assert letter_of(encode_properties([(b"ORIGIN_MESSAGE_ID", origin)])) == 4_711
     assert letter_of(encode_properties([(b"ORIGIN_MESSAGE_ID", b"nonsense")])) is None
     assert letter_of(encode_properties([(b"LMQ_LETTER_OF", b"12")])) == 12
+    assert letter_of(encode_properties([(b"LMQ_LETTER_OF", b"12.3.4")])) == 12
     assert letter_of(b"a\x01b\x02") is None

@@ -154,7 +154,8 @@ def test_wrong_arguments_are_refused_in_rabbitmqs_words(world, arguments, text):
     assert (close.reply_code, close.reply_text) == (406, f"PRECONDITION_FAILED - {text}")
 
 
-def test_a_killed_gateway_loses_no_letter_and_gives_the_message_again_where_there_is_none(tmp_path, engine_maker):
+@pytest.mark.parametrize("is_flushed", [False, True])
+def test_a_killed_gateway_has_each_message_or_its_letter(tmp_path, engine_maker, is_flushed):
     world = AmqpWorld(tmp_path, is_sync=True, make_engine=engine_maker)
     peer = world.client()
     declare(peer, "dead")
@@ -162,11 +163,14 @@ def test_a_killed_gateway_loses_no_letter_and_gives_the_message_again_where_ther
     peer.publish(b"x", key="work", delivery_mode=2)
     world.flushes_by_itself = False
     reject(peer)
-    assert world.amqp.vhost.find("work").pop.unacked_count == 1  # until its letter is safe
+    if is_flushed:
+        world.store.flush()
+    assert world.amqp.vhost.find("work").pop.unacked_count == 1  # until it is told that its letter is safe
     world.close()
     world.open()
     peer = world.client()
-    assert [get(peer, name).body for name in ("dead", "work")] == [b"x", b"x"]
+    assert get(peer, "dead").body == b"x"
+    assert get(peer, "work") is None  # its letter says that it is done
     world.close()
 
 

@@ -7,10 +7,10 @@ import random
 import pytest
 
 from gateway.mqtt import exact
-from tests.support.exactly_once import LEFT, ExactPublisher, cut_power, let_copies_wait, restart
+from tests.support.exactly_once import LEFT, ExactPublisher, let_copies_wait, restart
 from tests.support.mqtt import pubcomp, publish, pubrec, pubrel
 from tests.support.mqtt_door import World
-from tests.support.simulated_disk import SimulatedDisk
+from tests.support.simulated_disk import SimulatedDisk, cut_power
 
 
 @pytest.mark.parametrize("left", LEFT)
