@@ -38,6 +38,7 @@ OVERFLOWS = ("drop-head", REJECT_PUBLISH, REJECT_PUBLISH_DLX)
 STRATEGIES = ("at-most-once", "at-least-once")  # it is at least once either way
 LOCATORS = ("client-local", "balanced", "random", "least-leaders", "min-masters")  # there is one node
 MODES = ("default", "lazy")  # either way messages are on disk
+VERSIONS = (1, 2)  # of RabbitMQ's files; what is stored here is the same
 PRIORITY_MAX = 255  # an octet
 SEGMENT_BYTES_MAX = 3_000_000_000
 TIME_MS_MAX = 315_360_000_000  # ten years, RabbitMQ's bound
@@ -159,6 +160,13 @@ def _check_segment(field: Field, start: str) -> None:
         raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
 
 
+def _check_version(field: Field, start: str) -> None:
+    _number(0)(field, start)
+    version = check_integer(field, start)
+    if version not in VERSIONS:
+        raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"{start}: \"unsupported queue version '{version}'\"")
+
+
 _SHARED = (CLASSIC, QUORUM)
 _REPLICATED = (QUORUM, STREAM)
 RULES = {
@@ -186,5 +194,6 @@ RULES = {
     "x-stream-filter-size-bytes": Rule((STREAM,), _number(0)),
     CONSUMER_TIMEOUT: Rule(TYPES, _number(0)),
     QUEUE_MODE: Rule((CLASSIC,), _choice(MODES, "mode"), is_compared=False),
+    "x-queue-version": Rule((CLASSIC,), _check_version),
 }
 """By name, in the order in which they are compared."""

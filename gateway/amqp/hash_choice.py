@@ -30,7 +30,8 @@ def parse_weight(key: str) -> int:
         AmqpError: PRECONDITION_FAILED: it is no whole number, or less than 1.
     """
     if _WHOLE.fullmatch(key) is None:
-        raise AmqpError(ReplyCode.PRECONDITION_FAILED, f'The binding key must be an integer: <<"{key}">>')
+        shown = f'<<"{key}">>' if key else "<<>>"
+        raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"The binding key must be an integer: {shown}")
     weight = int(key)
     if weight < 1:
         raise AmqpError(ReplyCode.PRECONDITION_FAILED, "The binding key must be greater than 0")

@@ -19,6 +19,7 @@ ANY = "any"
 WITH_X = "-with-x"  # headers that begin with x- count too
 CHOICES = (ALL, ANY, ALL + WITH_X, ANY + WITH_X)
 _PRIVATE = "x-"
+_WORDS = {"None": "undefined", "True": "true", "False": "false"}  # as Erlang writes them
 _PRESENT = ""  # the type of a value that any value is equal to
 _HEADERS = 0x2000  # among the flags of a property block
 _BEFORE_HEADERS = (0x8000, 0x4000)
@@ -50,10 +51,9 @@ def parse_match(arguments: Mapping[str, Field]) -> HeaderMatch:
     kind = ALL
     if said is not None:
         if said.text is None:
-            raise AmqpError(
-                ReplyCode.PRECONDITION_FAILED,
-                f"Invalid x-match field type {said.kind} (value {said.value!r}); expected longstr",
-            )
+            shown = _WORDS.get(repr(said.value), repr(said.value))
+            reason = f"Invalid x-match field type {said.kind} (value {shown}); expected longstr"
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
         kind = said.text
         if kind not in CHOICES:
             reason = f'Invalid x-match field value <<"{kind}">>; expected all, any, all-with-x, or any-with-x'

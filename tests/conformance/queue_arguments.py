@@ -14,7 +14,7 @@ NUMBERS = (
     "x-expires", "x-message-ttl", "x-max-length", "x-max-length-bytes", "x-max-priority", "x-delivery-limit",
     "x-quorum-initial-group-size", "x-quorum-target-group-size", "x-initial-cluster-size",
     "x-stream-max-segment-size-bytes", "x-stream-filter-size-bytes", "x-max-in-memory-length",
-    "x-max-in-memory-bytes", "x-consumer-timeout",
+    "x-max-in-memory-bytes", "x-consumer-timeout", "x-queue-version",
 )  # fmt: skip
 TEXTS = {
     "x-overflow": ("drop-head", "reject-publish", "reject-publish-dlx", "odd"),
@@ -34,6 +34,7 @@ BOOLS = ("x-single-active-consumer",)
 VALUES = {
     "zero": number(0),
     "one": number(1),
+    "two": number(2),
     "negative": number(-1),
     "300": number(300),
     "long": long(4_000_000_000),

@@ -68,8 +68,9 @@ def test_a_weight_is_a_whole_number(key, weight):
 
 @pytest.mark.parametrize("key", ["", "a", "1.5", " 1", "1_0", "١", "1\n"])  # noqa: RUF001 - a digit, but not of ours
 def test_another_weight_is_refused(key):
-    with pytest.raises(AmqpError, match="The binding key must be an integer: <<"):
+    with pytest.raises(AmqpError, match="The binding key must be an integer: <<") as caught:
         parse_weight(key)
+    assert str(caught.value).endswith(f'<<"{key}">>' if key else " <<>>")
 
 
 @pytest.mark.parametrize("key", ["0", "-3"])

@@ -95,7 +95,9 @@ def test_the_index_finds_what_a_look_at_each_pattern_would(patterns, headers):
             Field("longstr", b"some"),
             'Invalid x-match field value <<"some">>; expected all, any, all-with-x, or any-with-x',
         ),
-        (Field("long", 1), "Invalid x-match field type"),
+        (Field("long", 1), "Invalid x-match field type long (value 1); expected longstr"),
+        (Field("void", None), "Invalid x-match field type void (value undefined); expected longstr"),
+        (Field("bool", value=True), "Invalid x-match field type bool (value true); expected longstr"),
     ],
 )
 def test_an_x_match_that_means_nothing_is_refused(said, text):
