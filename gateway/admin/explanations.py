@@ -9,8 +9,15 @@ from fastapi import APIRouter, HTTPException, Query, Response
 from gateway.admin.explain import MissingError, QuestionError, explain_exchange, explain_topic
 from gateway.admin.explain_publish import Publish, explain_publish
 from gateway.admin.explain_queue import explain_queue
+from gateway.admin.explain_right import Action, Right, explain_right
 from gateway.admin.login import Looker
-from gateway.admin.schemas import ExchangeExplanation, Explanation, PublishExplanation, QueueExplanation
+from gateway.admin.schemas import (
+    ExchangeExplanation,
+    Explanation,
+    PublishExplanation,
+    QueueExplanation,
+    RightExplanation,
+)
 from gateway.admin.view import View
 from gateway.amqp.definition_rows import DEFAULT_VHOST
 
@@ -18,6 +25,8 @@ EXPLANATIONS = APIRouter(prefix="/api/explain")
 HEADERS_MAX = 64
 Topic = Annotated[str | None, Query(min_length=1, max_length=65_535)]
 Short = Annotated[str, Query(max_length=255)]
+Client = Annotated[str, Query(max_length=65_535)]
+Groups = Annotated[list[str] | None, Query(max_length=HEADERS_MAX)]
 Named = Annotated[str | None, Query(max_length=255)]
 Headers = Annotated[list[str] | None, Query(max_length=HEADERS_MAX)]
 Properties = Annotated[list[str] | None, Query(alias="property", max_length=HEADERS_MAX)]
@@ -84,6 +93,32 @@ async def explain_a_publish(
     asked = Publish(door, vhost, exchange, routing_key, topic, header or [], user, queue, properties or [])
     try:
         found = await explain_publish(view, asked)
+    except QuestionError as error:
+        raise _refused(error) from error
+    return Response(found.model_dump_json(), media_type="application/json")
+
+
+@EXPLANATIONS.get("/right", response_model=RightExplanation)
+async def explain_a_right(
+    view: View,
+    looker: Looker,
+    *,
+    action: Action,
+    name: Client = "",
+    door: Literal["amqp", "mqtt", "rocketmq"] = "mqtt",
+    vhost: Short = DEFAULT_VHOST,
+    user: Short = "",
+    client: Client = "",
+    address: Short = "",
+    group: Groups = None,
+) -> Response:
+    """Whether `user`, or without one a client that gives no name, may do something, and the rule that decides.
+
+    `group` are those of a user that a token or a back end lets in. 400: the question has no answer, and why.
+    """
+    looker.check_sees("the right", is_told=looker.may_see_user(user))
+    try:
+        found = explain_right(view, Right(action, name, door, vhost, user, client, address, tuple(group or ())))
     except QuestionError as error:
         raise _refused(error) from error
     return Response(found.model_dump_json(), media_type="application/json")

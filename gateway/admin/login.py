@@ -152,7 +152,7 @@ class Caller:
             return
         by = "" if verdict is None else f" by {verdict.by}"
         missing = ""
-        if verdict is None or verdict.by in {DEFAULT, PERMISSIONS}:
+        if verdict is None or verdict.by == DEFAULT or verdict.by.startswith(PERMISSIONS):
             missing = (
                 f": tags give no rights on messages; 'lmq grant {self.user} --vhost {vhost} --all' does, "
                 f"or 'lmq rule add NAME allow --for-user {self.user}'"

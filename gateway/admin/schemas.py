@@ -104,6 +104,26 @@ class PublishExplanation(ExchangeExplanation):
     notes: list[str]
 
 
+class RightExplanation(BaseModel):
+    """Whether somebody may do something by a door, and what decides.
+
+    `by` is the rule, setting, expression or back end, and `verdict` says all of it in words. `user` is empty for
+    clients that give no name, `address` where it is none that rules know.
+    """
+
+    action: str
+    name: str
+    door: str
+    vhost: str
+    user: str
+    client: str
+    address: str
+    groups: list[str]
+    is_allowed: bool
+    by: str
+    verdict: str
+
+
 class QueueExplanation(BaseModel):
     """What leads to an AMQP queue, and what it holds.
 

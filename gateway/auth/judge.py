@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from core.lmq.topic_space import binding_key_from_filter, routing_key_from_topic
 from gateway.auth.rule_trie import NO_RULE
-from gateway.auth.rules import ACTION_OF, READ, SUBSCRIBE, WRITE, RuleSet
+from gateway.auth.rules import ACTION_OF, CONFIGURE, PUBLISH, READ, SUBSCRIBE, WRITE, RuleSet
 from gateway.auth.user_rows import UserRows
 
 DEFAULT = "auth.default"
 PERMISSIONS = "permissions of the user"
+OF_NAMES = frozenset({READ, WRITE, CONFIGURE})
+OF_TOPICS = {PUBLISH: WRITE, SUBSCRIBE: READ, "bind topic": READ, "publish to matching": WRITE}  # what of `amq.topic`
 
 
 class Verdict(NamedTuple):
@@ -90,6 +93,15 @@ class Judge:
             return Verdict(is_allowed=True, by=DEFAULT)
         where, source, what = (part.decode(errors="replace") for part in (vhost, exchange, key))
         return Verdict(self._rows.may_key(action, where, source, what, self._client), PERMISSIONS)
+
+    def tell_rows(self, action: str, vhost: bytes, name: bytes) -> str:
+        """Say which expression of the permissions decides, where they do: about a topic, a filter or a name."""
+        assert self._rows is not None
+        where, what = vhost.decode(errors="replace"), name.decode(errors="replace")
+        if action in OF_NAMES:
+            return self._rows.tell(action, where, what)
+        key = routing_key_from_topic(name) if action == PUBLISH else binding_key_from_filter(name)
+        return self._rows.tell_key(OF_TOPICS[action], key.decode(errors="replace"), self._client)
 
     def judge_enter(self, vhost: bytes) -> Verdict:
         """Say whether anything may be done in a virtual host."""

@@ -6,7 +6,7 @@ Answers are remembered until rules or users change.
 from __future__ import annotations
 
 from core.cache_budget import Cache, CacheBudget
-from gateway.auth.judge import Judge, Verdict
+from gateway.auth.judge import OF_NAMES, OF_TOPICS, PERMISSIONS, Judge, Verdict
 from gateway.auth.rules import ACTION_OF, ACTIONS_BY_KIND, CONFIGURE, GROUP, READ, WRITE, Subject
 
 _PUBLISH, _SUBSCRIBE, _BIND = "publish", "subscribe", "bind"
@@ -205,7 +205,13 @@ class Permissions:
         for flag, is_let in flags.items():
             if not is_let:
                 return Verdict(is_let, f"auth.users.{self._name}.{flag}" if self._name else flag)
-        return Verdict(is_allowed=True, by="no rules") if self._judge is None else self._decide(action, vhost, name)
+        if self._judge is None:
+            return Verdict(is_allowed=True, by="no rules")
+        verdict = self._decide(action, vhost, name)
+        right = WRITE if right == _BIND else right
+        if verdict.by != PERMISSIONS or (right not in OF_NAMES and right not in OF_TOPICS):
+            return verdict
+        return verdict._replace(by=f"{PERMISSIONS}, {self._judge.tell_rows(right, vhost, name)}")
 
     def find_decider(self, action: str, name: bytes, vhost: bytes = b"/") -> str:
         """Return which rule decides a question, for the log; empty where it is a setting of the user that does."""

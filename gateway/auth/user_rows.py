@@ -91,6 +91,27 @@ class UserRows:
         key = binding_key_from_filter(topic_filter).decode(errors="replace")
         return self.may(action, TOPIC_VHOST, AMQ_TOPIC) and self.may_key(action, TOPIC_VHOST, AMQ_TOPIC, key, client)
 
+    def tell(self, action: str, vhost: str, name: str) -> str:
+        """Say which expression decides about an action on a name, and how."""
+        row = self._names.get(vhost)
+        if row is None:
+            return f"none in vhost '{vhost}'"
+        return (
+            f"{action} '{getattr(row, action)}' in vhost '{vhost}' {self._told(self.may(action, vhost, name))} '{name}'"
+        )
+
+    def tell_key(self, action: str, key: str, client: str) -> str:
+        """Say the same of a routing or binding key of the topic space: of `amq.topic`, or of its keys."""
+        row = self._keys.get((TOPIC_VHOST, AMQ_TOPIC))
+        if row is None or not self.may(action, TOPIC_VHOST, AMQ_TOPIC):
+            return self.tell(action, TOPIC_VHOST, AMQ_TOPIC)
+        told = self._told(self.may_key(action, TOPIC_VHOST, AMQ_TOPIC, key, client))
+        return f"{action} '{getattr(row, action)}' for keys of '{AMQ_TOPIC}' {told} '{key}'"
+
+    @staticmethod
+    def _told(matches: bool) -> str:  # noqa: FBT001 - an answer
+        return "matches" if matches else "does not match"
+
     def _matches(self, expression: str, name: str) -> bool:
         if not expression:
             return not name

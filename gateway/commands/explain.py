@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +15,18 @@ from gateway.commands.refusing import refuse
 
 DELAYED = "x-delayed-message"
 POLICIES = (("policy", "policy"), ("operator policy", "operator_policy"))
+
+
+class Action(StrEnum):
+    """What a right is about."""
+
+    PUBLISH = "publish"
+    SUBSCRIBE = "subscribe"
+    READ = "read"
+    WRITE = "write"
+    CONFIGURE = "configure"
+    ENTER = "enter"
+
 
 explain_cli = typer.Typer(**PLAIN, help="Say where things go, and why.")
 
@@ -98,6 +111,34 @@ def _refuse_more(door: Door, said: dict[str, str | None]) -> None:
         refuse(f"{' and '.join(names)} {are} of AMQP, and --topic is of {door}: leave one of the two out")
 
 
+@explain_cli.command("right")
+def explain_right(
+    action: Annotated[Action, typer.Argument(help="What it would do; enter is asked of --vhost.")],
+    name: Annotated[
+        str, typer.Argument(help="The topic, the filter, or the name of a queue, exchange, topic or group.")
+    ] = "",
+    *,
+    somebody: Annotated[str, typer.Option("--as", help="The user; without it a client that gives no name.")] = "",
+    door: Annotated[Door, typer.Option("--door", "-d", help="By which it comes.")] = Door.MQTT,
+    vhost: Annotated[str, typer.Option("--vhost", help="Where queues and exchanges are.")] = "/",
+    client: Annotated[str, typer.Option("--client", help="Its MQTT client identifier.")] = "",
+    address: Annotated[str, typer.Option("--address", help="Where it comes from, such as 192.0.2.7.")] = "",
+    groups: Annotated[
+        list[str] | None,
+        typer.Option("--group", help="Of a user of a token or a back end, once for each."),
+    ] = None,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show whether a user may do something, and the rule, permission or setting that decides."""
+    question = {"action": action, "name": name, "door": door, "vhost": vhost, "user": somebody}
+    place = {"client": client, "address": address, "group": groups}
+    found = AdminClient(admin, user, password).get("/api/explain/right", {**question, **place})
+    _print(found, right_lines, as_json=as_json)
+
+
 @explain_cli.command("queue")
 def explain_queue(
     name: Annotated[str, typer.Argument(help="An AMQP queue.")],
@@ -160,6 +201,11 @@ def publish_lines(found: dict[str, Any]) -> list[str]:
         lines.append(f"  queue {found['queue']!r} {'does not get it' if found['why_not'] else 'gets it'}")
         lines += [f"    {reason}" for reason in found["why_not"]]
     return lines
+
+
+def right_lines(found: dict[str, Any]) -> list[str]:
+    """Return the line that tells whether somebody may do something."""
+    return [f"{'allowed' if found['is_allowed'] else 'refused'}: {found['verdict']}"]
 
 
 def _waits(found: dict[str, Any]) -> list[str]:

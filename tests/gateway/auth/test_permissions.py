@@ -7,6 +7,7 @@ from core.cache_budget import CacheBudget
 from gateway.auth.permissions import ALL, Permissions
 from gateway.auth.rule_book import Account, RuleBook
 from gateway.auth.rules import make_rules
+from gateway.auth.user_rows import KeyRow, NameRow, UserRows
 from gateway.rule_settings import RuleSettings
 
 
@@ -108,6 +109,41 @@ def test_the_rule_that_decides_is_told():
     assert may.explain("subscribe", b"a/c") == (False, "auth.default")
     assert may.explain("read", b"q") == (False, "auth.default")
     assert ALL.explain("publish", b"a") == (True, "no rules")
+
+
+ROWS = UserRows(
+    "ann",
+    {"/": NameRow("^$", "^(plant|amq.topic)", "^q")},
+    {("/", "amq.topic"): KeyRow("^{username}[.]", "^open[.]")},
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "is_allowed", "by"),
+    [
+        (("read", b"q1"), True, "read '^q' in vhost '/' matches 'q1'"),
+        (("write", b"other"), False, "write '^(plant|amq.topic)' in vhost '/' does not match 'other'"),
+        (("bind", b"q1"), False, "write '^(plant|amq.topic)' in vhost '/' does not match 'q1'"),
+        (("configure", b"q", b"v"), False, "none in vhost 'v'"),
+        (("publish", b"ann/1"), True, "write '^{username}[.]' for keys of 'amq.topic' matches 'ann.1'"),
+        (("publish", b"bob/1"), False, "write '^{username}[.]' for keys of 'amq.topic' does not match 'bob.1'"),
+        (("subscribe", b"open/+"), False, "read '^q' in vhost '/' does not match 'amq.topic'"),
+    ],
+)
+def test_the_expression_of_the_permissions_that_decides_is_told(question, is_allowed, by):
+    book = make_book()
+    book.change([], {"ann": Account()}, {"ann": ROWS}, allows=True)
+    may = of(book, "ann")
+    assert may.explain(*question) == (is_allowed, f"permissions of the user, {by}")
+    assert may.find_decider(*question) == f"permissions of the user, {by}"
+
+
+def test_permissions_decide_who_enters_and_reads_all_by_their_being_there():
+    book = make_book()
+    book.change([], {"ann": Account()}, {"ann": ROWS}, allows=True)
+    may = of(book, "ann")
+    assert may.explain("enter", b"", b"v") == (False, "permissions of the user")
+    assert may.explain("everything", b"") == (False, "permissions of the user")
 
 
 def test_rules_for_names_of_a_kind_are_for_no_others():

@@ -223,3 +223,25 @@ def test_a_publish_of_nothing_is_told_what_is_missing():
     both = call_lmq("explain", "publish", "--door", "amqp", "--topic", "a/b", "--key", "b")
     check_told(both, "^lmq: --topic is of MQTT and RocketMQ")
     check_told(call_lmq("explain", "publish", "--door", "mqtt"), "--exchange and --key are AMQP's, not mqtt's")
+
+
+@pytest.mark.slow
+def test_explain_tells_whether_a_user_may_and_the_rule_that_decides(running):
+    admin = ("--admin", f"127.0.0.1:{running.port('admin')}")
+    assert call_lmq("user", "add", "pia", "--new-password", "secret", *admin).exit_code == 0
+    assert call_lmq("grant", "pia", "--all", *admin).exit_code == 0
+    rule = ("no-pia", "deny", "--for-user", "pia", "--topic", "hidden/#", "--client", "dev-*")
+    assert call_lmq("rule", "add", *rule, *admin).exit_code == 0
+    question = ("explain", "right", "subscribe", "hidden/1", "--as", "pia", *admin)
+    told = call_lmq(*question, "--client", "dev-1").stdout
+    assert told == "refused: user 'pia' may not subscribe to filter 'hidden/1' by rule 'no-pia'\n"
+    assert call_lmq(*question).stdout.startswith(
+        "allowed: user 'pia' may subscribe to filter 'hidden/1' by permissions"
+    )
+    found = json.loads(call_lmq(*question, "--client", "dev-1", "--json").stdout)
+    assert (found["is_allowed"], found["by"]) == (False, "rule 'no-pia'")
+    told = call_lmq("explain", "right", "enter", "--vhost", "none", "--as", "pia", "--door", "amqp", *admin).stdout
+    assert told == "refused: user 'pia' may not use vhost 'none' by permissions of the user\n"
+    check_told(call_lmq("explain", "right", "read", *admin), "^lmq: what is it about")
+    assert call_lmq("rule", "remove", "no-pia", *admin).exit_code == 0
+    assert call_lmq("user", "delete", "pia", "--yes", *admin).exit_code == 0
