@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, Field, Tag, model_validator
 
@@ -201,7 +201,19 @@ def _shown(value: object) -> str:
     return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def is_beyond(entry: ListenSettings) -> bool:
+class Reached(Protocol):
+    """What is read of an address that is listened on."""
+
+    @property
+    def address(self) -> str:
+        """HOST:PORT, or `unix:PATH`."""
+
+    @property
+    def tls(self) -> TlsSettings | None:
+        """What it is secured by."""
+
+
+def is_beyond(entry: Reached) -> bool:
     """Return whether others than this machine reach an address that asks clients for no certificate."""
     found, tls = find_address(entry.address), entry.tls
     asks = tls is not None and tls.client_ca is not None and tls.client_certificate == "required" and not tls.optional

@@ -187,7 +187,8 @@ class AuthSettings(BaseModel, frozen=True, extra="forbid"):
     mqtt_anonymous: bool = True  # let MQTT clients in that give no user name; any name while no user is known
     rocketmq_anonymous: bool = True  # let RocketMQ clients in that give no AccessKey; any while no user is known
     amqp_guest: bool = True  # user guest, password guest, for AMQP clients and the admin API, on this machine only
-    admin_anonymous: bool = True  # answer questions of the admin API without a login, to this machine only
+    # answer questions of the admin API without a login, to this machine only, at addresses that no other one reaches
+    admin_anonymous: bool = True
     behind_proxy: bool = False  # a proxy stands in front, so that nobody counts as being on this machine
     users: dict[str, UserSettings] = {}  # by name; in the file as `[auth.users.NAME]`
     rules: tuple[RuleSettings, ...] = ()  # who may do what: the first rule that is for a question decides it

@@ -27,6 +27,7 @@ from gateway.way_names import API_TOKENS, Ways
 PROTOCOL = "amqp"  # as RabbitMQ's, which has the same users for both
 DOOR = "admin"
 LOGGED_IN = "lmq.logged_in"  # in a request's state: users that the connection's requests were logged in as
+LOOKS = "lmq.looks"  # in a request's scope: whether anybody can be answered there that does not log in
 WAYS = "lmq.ways"  # in a request's scope: the authenticators that count at the address where it came
 MONITORING = "monitoring"
 POLICYMAKER = "policymaker"
@@ -193,7 +194,8 @@ async def _find_caller(request: Request, view: View) -> Caller:
         caller = await _log_in(view, peer, said, request)
         request.scope.setdefault("state", {})[ACTOR] = Actor(view.authenticator.events, DOOR, 0, peer, caller.user)
         return caller
-    if not view.authenticator.lets_look(peer, request.scope.get(WAYS)) or not is_this_machine(request.url.hostname):
+    is_here = request.scope.get(LOOKS, True) and is_this_machine(request.url.hostname)
+    if not is_here or not view.authenticator.lets_look(peer, request.scope.get(WAYS)):
         raise not_in("log in")
     return Caller(peer, "", None, (MONITORING,))
 

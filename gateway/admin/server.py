@@ -15,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from gateway.address import format_address
 from gateway.admin.carried import CarriedProtocol
 from gateway.admin.gate import OPEN, Gate
-from gateway.admin.login import LOGGED_IN, WAYS
+from gateway.admin.login import LOGGED_IN, LOOKS, WAYS
 from gateway.admin.turnstile import Turnstile
 from gateway.net.listener import ListenError, reason_of
 from gateway.net.streams.layer import LayerFactory
@@ -94,6 +94,7 @@ class AdminServer:
         port: Ours; 0 picks one.
         make_layers: What carries the bytes of connections; None: nothing does.
         ways: The authenticators that count there; None: all.
+        lets_look: Whether questions of this machine may be answered there without a login.
         gate: Which connections are taken.
     """
 
@@ -105,6 +106,7 @@ class AdminServer:
         make_layers: LayerFactory | None = None,
         *,
         ways: Ways = None,
+        lets_look: bool = True,
         gate: Gate = OPEN,
     ) -> None:
         self._host = host
@@ -113,7 +115,7 @@ class AdminServer:
         self._gate = gate
         self._waiting: set[CarriedProtocol] = set()
         config = uvicorn.Config(
-            Turnstile(api, {WAYS: ways}),
+            Turnstile(api, {WAYS: ways, LOOKS: lets_look}),
             http=self._connect,  # type: ignore[arg-type] # called as the class is
             lifespan="off",
             log_config=None,

@@ -11,6 +11,7 @@ from gateway.admin.server import AdminServer
 from gateway.admin.view import AdminView
 from gateway.carriage import told_name
 from gateway.door import ADMIN, Listen
+from gateway.listen_settings import is_beyond
 from gateway.listeners import Listeners
 from gateway.net.paces import Paces
 
@@ -47,7 +48,8 @@ class AdminSite:
                 is_proxied=bool(listen.proxies),
                 note=self._view.broker.metrics.door(ADMIN).refuse,
             )
-            server = AdminServer(api, *address, make_layers, ways=listen.ways, gate=gate)
+            lets_look = listen.ways is not None or not is_beyond(listen)  # beyond this machine all have to log in
+            server = AdminServer(api, *address, make_layers, ways=listen.ways, lets_look=lets_look, gate=gate)
             self._listeners.note(ADMIN, told_name(listen), await server.start())
             self._servers.append(server)
         if self._servers:

@@ -7,13 +7,14 @@ from typing import Any
 
 import typer
 
+from gateway.address import leads_here
 from gateway.commands.options import GIVEN
 from gateway.commands.refusing import EXIT_DENIED, EXIT_MISSING, EXIT_NOT_NOW, EXIT_UNREACHABLE, EXIT_WRONG_USE, refuse
 
 GUEST = "guest"  # as RabbitMQ's tools come in, from the gateway's own machine only
 TIMEOUT_S = 30
 CODES = {401: EXIT_DENIED, 403: EXIT_DENIED, 404: EXIT_MISSING, 409: EXIT_NOT_NOW}
-SERVER_ERRORS = 500
+NOT_IN, SERVER_ERRORS = 401, 500
 
 
 class AdminClient:
@@ -22,7 +23,7 @@ class AdminClient:
     Args:
         admin: HOST:PORT of the admin API, or its URL.
         user: The caller. Without one it is the token's user, where one was given; else questions are asked without a
-            name, and changes are made as guest.
+            name, or as guest where it has to be somebody on this machine, and changes are made as guest.
         password: The user's.
         timeout_s: How long to wait for an answer.
         is_quiet: The line is not printed.
@@ -97,11 +98,17 @@ class AdminClient:
                 said += "; SSL_CERT_FILE in the environment names a file with an authority of your own"
             if isinstance(error, BadStatusLine) and not isinstance(error, RemoteDisconnected):
                 said = f"that is no admin API at {self._admin}: {_speaks(str(error))}"
+            if isinstance(error, urllib.error.HTTPError) and self._may_be_guest(error.code, user):
+                return self._send(method, path, body, GUEST)
             if isinstance(error, urllib.error.HTTPError):
                 said, code = _refusal(error.read()) or said, _code_of(error.code)
             if self._is_quiet:
                 raise typer.Exit(code) from error
             refuse(said, error, code=code)
+
+    def _may_be_guest(self, status: int, user: str | None) -> bool:
+        """Return whether a question that is not answered without a name may be guest's: to this machine."""
+        return status == NOT_IN and user is None and not self._token and leads_here(self._base)
 
 
 def quote(name: str) -> str:

@@ -3,12 +3,14 @@ from __future__ import annotations
 import asyncio
 import base64
 
+import httpx
 import pytest
 
 from gateway.auth.users import hash_password
+from gateway.listen_settings import AdminSettings
 from gateway.settings import AuthSettings, UserSettings
 from tests.support.admin import ELSEWHERE, GUEST, HERE, make_client, make_view, managed_gateway
-from tests.support.gateway import running_gateway
+from tests.support.gateway import ANY_PORT, running_gateway
 
 pytestmark = pytest.mark.asyncio
 
@@ -47,6 +49,19 @@ async def test_who_is_answered(tmp_path, case):
         if code == 401:
             assert answer.headers["www-authenticate"].startswith("Basic")
             assert answer.json()["error"] == "not_authorized"
+
+
+async def test_all_have_to_log_in_where_the_door_listens_beyond_this_machine(tmp_path):
+    said = [ANY_PORT, "0.0.0.0:0", {"address": "0.0.0.0:0", "authenticators": ["anonymous", "guest"]}]
+    async with running_gateway(tmp_path, admin=AdminSettings(listen=said)) as gateway, httpx.AsyncClient() as client:
+        ports = [int(line.rpartition(":")[2]) for line in gateway.lines() if line.startswith("listening admin ")]
+        codes = []
+        for port in ports:
+            base = f"http://127.0.0.1:{port}"
+            asked = [await client.get(f"{base}{path}") for path in ("/api/overview", "/healthz", "/metrics")]
+            asked.append(await client.get(f"{base}/api/overview", auth=GUEST))
+            codes.append([answer.status_code for answer in asked])
+        assert codes == [[200] * 4, [401, 200, 200, 200], [200] * 4]
 
 
 async def test_who_asks_is_told_who_it_is(tmp_path):

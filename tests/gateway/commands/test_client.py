@@ -62,3 +62,19 @@ def test_questions_are_asked_without_a_name_and_changes_made_by_one(running):
         AdminClient(admin, "guest", "wrong").get("/api/overview")
     with pytest.raises(typer.Exit):
         AdminClient(admin).send("PUT", "/api/overview")
+
+
+@pytest.mark.asyncio
+async def test_questions_that_want_a_name_are_guest_s_on_this_machine(monkeypatch):
+    def answer(asked):
+        is_guest = asked.headers.get("authorization") == "Basic Z3Vlc3Q6Z3Vlc3Q="
+        return '{"name": "guest"}' if is_guest else (401, {}, '{"reason": "log in"}')
+
+    async with HttpServer(answer) as server:
+        ask = AdminClient(f"http://localhost:{server.port}").get
+        assert await asyncio.to_thread(ask, "/api/whoami") == {"name": "guest"}
+        assert len(server.asked) == 2
+        monkeypatch.setattr(client, "leads_here", lambda url: False)  # as of a gateway elsewhere
+        with pytest.raises(typer.Exit):
+            await asyncio.to_thread(ask, "/api/whoami")
+        assert len(server.asked) == 3
