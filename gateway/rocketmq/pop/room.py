@@ -177,8 +177,8 @@ class Room(Reader):
 
     def _note_open(self, watch: QueueWatch, queue_ref: int, error: LmqError | None) -> None:
         watch.is_opening = False
+        self.note_ready(watch)  # also where nobody waits now, and where the next request is to try again
         if error is None:
-            self._unpark(watch)
             watch.queue_ref = queue_ref
             if self.waiting:
                 self._keeper.broker.request_run(watch)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from gateway.rocketmq.pop import room as rooms
+from tests.support.late_engine import make_late
 from tests.support.rocketmq import send_frame
-from tests.support.rocketmq_pop import pop, start_pop
+from tests.support.rocketmq_door import DoorSite
+from tests.support.rocketmq_pop import pop, read_popped, start_pop
 
 
 def watched(site) -> int:
@@ -61,6 +65,22 @@ def test_messages_that_nobody_waits_for_wake_a_room_once(site, peer):
     peer.send(b"y")
     assert watched(site) == before - 1
     assert [message.body for message in pop(peer)] == [b"y"]
+
+
+@pytest.mark.parametrize("unknown", [0.0, 0.5])
+def test_a_queue_that_was_opened_while_nobody_waited_has_messages_for_the_next_request(tmp_path, unknown):
+    site = DoorSite(tmp_path / "data", make_engine=partial(make_late, unknown=unknown, seed=4))
+    peer = site.connect()
+    peer.send(b"x")
+    site.engine.forget_opened()
+    for _ in range(8):
+        start_pop(peer, pollTime=0)  # is answered before the queue is open, or it could not be opened
+        site.settle()
+        if b"x" in [message.body for command in peer.take() for message in read_popped(command)]:
+            break
+    else:
+        pytest.fail("the message never came")
+    site.close()
 
 
 @pytest.mark.here(reason="one pop takes what is here of each queue")
