@@ -164,24 +164,29 @@ class HostDraft:
         return self._table.find(name)
 
     def carry_out(self, vhost: VirtualHost) -> Iterator[None]:
-        """Make in a virtual host what is not there yet, in steps."""
+        """Make in a virtual host what is not there yet, in steps; after the last one all of it is written down."""
+        made = []
         for name, exchange in self._exchanges.items():
             if vhost.exchanges.find(name) is None:
                 vhost.add_exchange(exchange)
             yield
         for name, queue in self._queues.items():
             if vhost.find(name) is None:
-                vhost.add(
+                added = vhost.add(
                     name,
                     durable=queue.durable,
                     auto_delete=queue.auto_delete,
                     owner=None,
                     arguments=queue.arguments,
                 )
+                made.append(added)
             yield
         for binding in self._bindings:
             _bind(vhost, binding)
             yield
+        for one in made:  # a queue is written down when it is open, which an engine may tell later
+            while not one.is_open and vhost.find(one.name) is one:
+                yield
 
     def let_go(self) -> Iterator[None]:
         """Forget all that was asked for, in steps."""

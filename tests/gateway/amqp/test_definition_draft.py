@@ -31,7 +31,7 @@ def test_draft_changes_nothing_until_it_is_carried_out(world):
     assert not draft.bind_exchange("none", "y", "k", {})
     assert (vhost.exchanges.find("x"), vhost.find("q")) == (None, None)
     for _ in draft.carry_out(vhost):
-        pass
+        world.turn()
     assert vhost.find("q").limit_ms == 7
     assert [key for _, key, _ in vhost.exchanges.get("x").bindings] == ["k", "k"]
     assert vhost.exchanges.get("x").alternate == "y"

@@ -24,7 +24,7 @@ def run(world, sections, only=None):
     for _ in plan.check(sections):
         pass
     for _ in plan.carry_out():
-        pass
+        world.turn()
     return plan
 
 
