@@ -5,13 +5,19 @@ import logging
 import pytest
 
 from gateway.logs import CHATTY
-from tests.support.engines import MAKERS, choose_engine
+from tests.support.engines import MAKERS, choose_engine, stand_on
 
 
 @pytest.fixture(params=MAKERS)
 def engine_maker(request):
     """What makes the engine of a door's world."""
     return choose_engine(request)
+
+
+@pytest.fixture(params=MAKERS)
+def engine(request, monkeypatch):
+    """Have gateways of this process stand on the embedded engine, and on one that answers late."""
+    stand_on(request, monkeypatch)
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from tests.support.amqp_door import AmqpWorld
 
 
 @pytest.fixture
-def world(tmp_path):
-    return AmqpWorld(tmp_path / "data")
+def world(tmp_path, engine_maker):
+    return AmqpWorld(tmp_path / "data", make_engine=engine_maker)
 
 
 def test_all_that_listen_are_told_until_they_do_not_any_more():

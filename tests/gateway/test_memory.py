@@ -65,8 +65,8 @@ def test_memory_of_the_machine_or_of_the_container_is_found(tmp_path):
 
 
 @pytest.fixture
-def world(tmp_path):
-    world = AmqpWorld(tmp_path)
+def world(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, make_engine=engine_maker)
     yield world
     world.close()
 
@@ -84,8 +84,8 @@ def test_amqp_publisher_is_blocked_and_told_why(world):
     assert not peer.transport.is_held
 
 
-def test_rocketmq_producer_is_told_that_the_broker_is_busy(tmp_path):
-    site = DoorSite(tmp_path / "d")
+def test_rocketmq_producer_is_told_that_the_broker_is_busy(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
     peer = site.connect()
     site.broker.room.note_memory(is_low=True, now_ms=site.now_ms)
     answer = peer.send(b"x")

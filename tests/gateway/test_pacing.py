@@ -55,8 +55,8 @@ def test_rates_are_the_same_for_who_comes_again():
 
 
 @pytest.fixture
-def world(tmp_path):
-    world = AmqpWorld(tmp_path, messages_rate=10)
+def world(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, messages_rate=10, make_engine=engine_maker)
     yield world
     world.close()
 
@@ -96,9 +96,10 @@ def test_amqp_publisher_that_pauses_while_the_disk_is_low_is_held_until_both_are
     assert not fast.transport.is_held
 
 
-def test_all_of_a_user_s_connections_share_the_rate(tmp_path):
+def test_all_of_a_user_s_connections_share_the_rate(tmp_path, engine_maker):
     limits = UserLimitsSettings(messages_rate=3)
-    world = World(tmp_path / "m", auth={"users": {"ann": UserSettings(secret="a long secret", limits=limits)}})
+    users = {"ann": UserSettings(secret="a long secret", limits=limits)}
+    world = World(tmp_path / "m", auth={"users": users}, make_engine=engine_maker)
     peers = [world.dial() for _ in range(2)]
     for number, peer in enumerate(peers):
         peer.transport.peer_name = "ann"
@@ -107,8 +108,8 @@ def test_all_of_a_user_s_connections_share_the_rate(tmp_path):
     world.close()
 
 
-def test_all_of_an_address_share_its_rate_at_all_doors(tmp_path):
-    world = AmqpWorld(tmp_path)
+def test_all_of_an_address_share_its_rate_at_all_doors(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, make_engine=engine_maker)
     of_address = AllPaces(AddressLimitsSettings(messages_rate=3), lambda: world.now_ms).of("any", 0)
     world.client().declare("q")
     service = world.client(shared=of_address.find("192.0.2.1"))

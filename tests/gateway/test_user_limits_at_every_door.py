@@ -20,8 +20,8 @@ USERS = {"ann": {"secret": ANN.secret_key, "limits": {"connections_max": 1}}}
 
 
 @pytest.fixture
-def world(tmp_path):
-    world = AmqpWorld(tmp_path)
+def world(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, make_engine=engine_maker)
     yield world
     world.close()
 
@@ -59,8 +59,8 @@ def _dial(world, packet):
 
 
 @pytest.mark.parametrize("is_5", [False, True])
-def test_mqtt_client_that_is_too_much_is_told_and_one_that_comes_again_is_not(tmp_path, is_5):
-    world = World(tmp_path, auth={"users": USERS})
+def test_mqtt_client_that_is_too_much_is_told_and_one_that_comes_again_is_not(tmp_path, engine_maker, is_5):
+    world = World(tmp_path, auth={"users": USERS}, make_engine=engine_maker)
     first = _dial(world, connect(b"a"))
     assert first.take() == [connack()]
     (again,) = _dial(world, connect(b"a")).take()  # the same client: the first connection gives way
@@ -77,8 +77,9 @@ def test_mqtt_client_that_is_too_much_is_told_and_one_that_comes_again_is_not(tm
     world.close()
 
 
-def test_rocketmq_client_that_is_too_much_is_told_that_the_broker_is_busy(tmp_path):
-    site = DoorSite(tmp_path / "d", anonymous=False, users={"ann": UserSettings(**USERS["ann"])})
+def test_rocketmq_client_that_is_too_much_is_told_that_the_broker_is_busy(tmp_path, engine_maker):
+    users = {"ann": UserSettings(**USERS["ann"])}
+    site = DoorSite(tmp_path / "d", anonymous=False, users=users, make_engine=engine_maker)
     first, second = site.connect(), site.connect()
     for peer in (first, second):
         for opaque in (1, 2):

@@ -7,13 +7,20 @@ from gateway.settings import AmqpSettings, MqttSettings
 from lmq import Producer
 from lmq.remoting.commands import Command
 from lmq.routes import Routes
+from tests.support.engines import MAKERS, stand_on
 from tests.support.gateway import ANY_PORT, running_gateway
 from tests.support.heard import Reader
 from tests.support.remoting_server import RemotingServer
 
 
+@pytest.fixture(params=MAKERS)
+def engine(request, monkeypatch):
+    """Have gateways of this process stand on the embedded engine, and on one that answers late."""
+    stand_on(request, monkeypatch)
+
+
 @pytest_asyncio.fixture
-async def gateway(tmp_path):
+async def gateway(tmp_path, engine):
     async with running_gateway(
         tmp_path / "data", mqtt=MqttSettings(listen=ANY_PORT), amqp=AmqpSettings(listen="off")
     ) as gateway:

@@ -356,6 +356,7 @@ async def test_a_refused_batch_is_stored_by_none_of_its_messages(namesrv):
         assert await consumer.max_offset("T") == 1
 
 
+@pytest.mark.here(reason="one pull takes what is here")
 async def test_what_is_sent_soon_is_stored_by_the_end_and_gives_its_result(namesrv):
     async with Producer(namesrv) as producer, PullConsumer(namesrv) as consumer:
         tasks = [producer.send_soon(OutMessage("T", b"%d" % i, queue_id=0)) for i in range(20)]

@@ -34,6 +34,7 @@ async def fill(producer, count, **changes):
     await producer.send_many([OutMessage("T", b"%d" % i, queue_id=i % 4, **changes) for i in range(count)])
 
 
+@pytest.mark.at_once(reason="a receive that does not wait finds nothing in queues that are not open yet")
 async def test_messages_of_all_queues_are_received_and_are_gone_when_they_are_done(namesrv, producer, consumer):
     await fill(producer, 20)
     found = []

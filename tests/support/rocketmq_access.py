@@ -17,10 +17,10 @@ CREATE_USER, UPDATE_USER, DELETE_USER, GET_USER, LIST_USERS = range(3001, 3006)
 CREATE_ACL, UPDATE_ACL, DELETE_ACL, GET_ACL, LIST_ACLS = range(3006, 3011)
 
 
-def open_site(folder: Path) -> DoorSite:
+def open_site(folder: Path, make_engine=None) -> DoorSite:
     """Open a site that nobody comes into without a name; `root` is of the settings."""
     root = UserSettings(secret=ROOT.secret_key, tags=("administrator",))
-    site = DoorSite(folder, anonymous=False, users={"root": root})
+    site = DoorSite(folder, anonymous=False, users={"root": root}, make_engine=make_engine)
     site.authenticator.keep_users(site.broker.table("auth_users"))
     site.authenticator.rules.keep(site.broker.table("auth_rules"))
     return site

@@ -9,8 +9,8 @@ from tests.support.amqp_door import AmqpWorld
 
 
 @pytest.fixture
-def world(tmp_path):
-    world = AmqpWorld(tmp_path)
+def world(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, make_engine=engine_maker)
     yield world
     world.close()
 

@@ -122,8 +122,8 @@ def test_messages_that_were_got_one_by_one_count_too(world):
 
 
 @pytest.mark.parametrize(("setting", "is_closed"), [(5_000, True), (0, False)])
-def test_the_settings_say_the_time_of_all_others(tmp_path, setting, is_closed):
-    world = AmqpWorld(tmp_path, consumer_timeout_ms=setting)
+def test_the_settings_say_the_time_of_all_others(tmp_path, engine_maker, setting, is_closed):
+    world = AmqpWorld(tmp_path, consumer_timeout_ms=setting, make_engine=engine_maker)
     peer = consume(world)
     peer.publish(b"1", key="q").take()
     wait(world, 2 * LIMIT_MS)

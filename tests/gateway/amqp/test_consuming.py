@@ -8,6 +8,7 @@ from pamqp.commands import Basic, Channel
 
 from tests.support import amqp
 from tests.support.amqp_door import AmqpWorld
+from tests.support.engines import MAKERS
 
 
 @pytest.mark.here(reason="consumers share what is here at a time")
@@ -266,10 +267,11 @@ WORK = {
 }
 
 
+@pytest.mark.parametrize("make_engine", MAKERS.values(), ids=MAKERS)
 @given(st.lists(st.tuples(st.sampled_from(sorted(WORK)), st.integers(0, 9)), max_size=60))
 @settings(max_examples=40, deadline=None)
-def test_every_message_is_done_once_or_still_there_whatever_happens(tmp_path_factory, steps):
-    world = AmqpWorld(tmp_path_factory.mktemp("queue"))
+def test_every_message_is_done_once_or_still_there_whatever_happens(tmp_path_factory, make_engine, steps):
+    world = AmqpWorld(tmp_path_factory.mktemp("queue"), make_engine=make_engine)
     model = Model(world)
     for name, number in steps:
         WORK[name](model, number)

@@ -13,7 +13,7 @@ from gateway.settings import AuthSettings
 from tests.support.backends import JudgeBackend
 from tests.support.gateway import running_gateway
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("engine")]
 
 REFUSED = aiormq.exceptions.ChannelAccessRefused
 

@@ -92,5 +92,5 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path):
+def site(tmp_path, engine):
     return Site(tmp_path)

@@ -49,6 +49,7 @@ def sessions(gateway):
     return {session.client_id: set(session.subscriptions) for session in gateway.doors["mqtt"].sessions}
 
 
+@pytest.mark.at_once(reason="looks at what a reload changes at once")
 @pytest.mark.asyncio
 async def test_bridges_come_change_and_go_while_the_gateway_runs(site):
     bridges = {}

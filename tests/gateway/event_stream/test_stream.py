@@ -16,7 +16,7 @@ from gateway.observing_settings import EventsSettings
 from tests.support.connections import run_turns
 from tests.support.gateway import make_settings, running_gateway
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("engine")]
 PATIENCE_S = 10
 
 

@@ -70,7 +70,7 @@ def test_process_killed_after_the_connack_has_the_session_and_publishes_the_will
     world.flushes_by_itself = False
     assert peer.take() == [mqtt.connack()]
     shutil.copytree(world.data_dir, tmp_path / "after")
-    after = World(tmp_path / "after")
+    after = World(tmp_path / "after", make_engine=world.make_engine)
     assert after.connect(clean=False).take() == [mqtt.connack(session_present=True)]
     assert after.client(b"s", clean=False) is not None
     assert after.door.sessions.find(b"s").window.count_of(1) == 1  # the will

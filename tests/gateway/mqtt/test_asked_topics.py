@@ -42,8 +42,8 @@ class Site:
 
 
 @pytest_asyncio.fixture
-async def site(tmp_path):
-    site = Site(tmp_path)
+async def site(tmp_path, engine_maker):
+    site = Site(tmp_path, make_engine=engine_maker)
     yield site
     site.world.authenticator.stop()
     site.world.close()
@@ -145,9 +145,9 @@ async def test_answers_are_of_one_user_and_client(site):
     assert [user for user, _, _ in site.backend.topics] == ["ann", "ann", "bob"]
 
 
-async def test_messages_to_come_are_asked_about_by_the_topic_that_they_are_for(tmp_path):
+async def test_messages_to_come_are_asked_about_by_the_topic_that_they_are_for(tmp_path, engine_maker):
     rule = {"action": "publish", "source": "in/#", "pattern": "^in/(.+)$", "destination": "open/$1"}
-    site = Site(tmp_path, rewrite=[rule])
+    site = Site(tmp_path, rewrite=[rule], make_engine=engine_maker)
     peer = await site.client()
     await site.send(peer, mqtt.publish(b"in/a", b"1"), mqtt.publish(b"$delayed/1/shut", b"2"))
     assert [topic for _, _, topic in site.backend.topics] == [b"open/a", b"shut"]

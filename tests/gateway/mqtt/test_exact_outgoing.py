@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tests.support import mqtt
+from tests.support.engines import MAKERS
 from tests.support.exactly_once import restart
 from tests.support.mqtt import connack, puback, pubcomp, publish, pubrec, pubrel
 from tests.support.mqtt_door import World
@@ -157,10 +158,11 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.parametrize("make_engine", MAKERS.values(), ids=MAKERS)
 @settings(max_examples=40, deadline=None)
 @given(steps=STEPS)
-def test_each_message_comes_exactly_once_whatever_breaks_off(tmp_path_factory, steps):
-    world = World(tmp_path_factory.mktemp("exact"))
+def test_each_message_comes_exactly_once_whatever_breaks_off(tmp_path_factory, make_engine, steps):
+    world = World(tmp_path_factory.mktemp("exact"), make_engine=make_engine)
     try:
         client, sender = ExactClient(), ExactSender()
         subscriber = world.client(b"s", (b"t", 2), clean=False)

@@ -7,6 +7,7 @@ import shutil
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from tests.support.engines import MAKERS
 from tests.support.mqtt import puback, pubcomp, publish, pubrec, subscribe, unsubscribe
 from tests.support.mqtt_door import World
 
@@ -47,7 +48,7 @@ def answer(peer, packet, bodies):
 def killed(world, folder):
     """Return what a kill of the process at this moment leaves, in a world of its own."""
     shutil.copytree(world.data_dir, folder)
-    made = World(folder, inflight_max=world.settings.inflight_max)
+    made = World(folder, inflight_max=world.settings.inflight_max, make_engine=world.make_engine)
     world.close()
     return made
 
@@ -138,11 +139,12 @@ def test_replay_that_is_given_up_at_its_seam_is_gone(make_world):
     assert take(peer) == [b"0"]
 
 
+@pytest.mark.parametrize("make_engine", MAKERS.values(), ids=MAKERS)
 @settings(max_examples=12, deadline=None)
 @given(st.lists(st.sampled_from("ppqskcw"), max_size=14), st.integers(1, 2))
-def test_every_message_once_also_where_the_process_is_killed(tmp_path_factory, steps, qos):
+def test_every_message_once_also_where_the_process_is_killed(tmp_path_factory, make_engine, steps, qos):
     folder = tmp_path_factory.mktemp("handover")
-    world = World(folder / "0", inflight_max=2, is_sync=False)
+    world = World(folder / "0", inflight_max=2, is_sync=False, make_engine=make_engine)
     try:
         sent, got, peer = [], [], None
         for number, step in enumerate([*steps, "s", "w", "p"]):

@@ -81,8 +81,8 @@ class Site:
 
 
 @pytest_asyncio.fixture
-async def site(tmp_path):
-    site = Site(tmp_path)
+async def site(tmp_path, engine_maker):
+    site = Site(tmp_path, make_engine=engine_maker)
     yield site
     site.world.door.wills.stop()
     site.world.authenticator.stop()

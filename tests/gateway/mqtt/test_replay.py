@@ -8,6 +8,7 @@ from hypothesis import given, settings, strategies as st
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.replay import Start, parse_start
 from tests.support import mqtt
+from tests.support.engines import MAKERS
 from tests.support.logins import quick_hash
 from tests.support.mqtt import puback, pubcomp, publish, pubrec, subscribe, subscribe_5, unsubscribe
 from tests.support.mqtt_5 import P, enter, got
@@ -204,10 +205,11 @@ def test_any_start_is_understood_or_refused(text):
     assert found is None or found.at_ms >= 0
 
 
+@pytest.mark.parametrize("make_engine", MAKERS.values(), ids=MAKERS)
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from("pqs"), max_size=12), st.integers(0, 2), st.booleans())
-def test_every_message_once_wherever_the_replay_begins(tmp_path_factory, steps, qos, durable):
-    world = World(tmp_path_factory.mktemp("replay"), inflight_max=2)
+def test_every_message_once_wherever_the_replay_begins(tmp_path_factory, make_engine, steps, qos, durable):
+    world = World(tmp_path_factory.mktemp("replay"), inflight_max=2, make_engine=make_engine)
     try:
         sent = []
         peer, bodies = None, []

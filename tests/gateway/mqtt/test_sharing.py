@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 from gateway.mqtt import assignment
 from gateway.mqtt.sharing import SharedGroup
 from tests.support import mqtt
+from tests.support.engines import MAKERS
 from tests.support.mqtt import connack, puback, pubcomp, publish, pubrec, pubrel, subscribe, unsubscribe
 from tests.support.mqtt_5 import enter, got
 from tests.support.mqtt_door import World
@@ -131,14 +132,15 @@ def test_messages_at_qos_0_are_done_when_they_are_sent(world):
     assert take(world.client(b"a", (FILTER, 0))) == []
 
 
+@pytest.mark.parametrize("make_engine", MAKERS.values(), ids=MAKERS)
 @settings(max_examples=30, deadline=None)
 @given(
     steps=st.lists(
         st.tuples(st.sampled_from(["send", "send", "take", "lose", "come", "kill"]), st.integers(0, 2)), max_size=25
     )
 )
-def test_nothing_is_lost_whatever_happens_to_members(tmp_path_factory, steps):
-    world = World(tmp_path_factory.mktemp("sharing"))
+def test_nothing_is_lost_whatever_happens_to_members(tmp_path_factory, make_engine, steps):
+    world = World(tmp_path_factory.mktemp("sharing"), make_engine=make_engine)
     try:
         members = {0: world.client(b"m0", (FILTER, 1), clean=False)}
         acked = Counter()

@@ -27,13 +27,13 @@ def test_letters_wait_until_they_were_sent_back(site, peer):
     assert letters.find(b"T") is None
 
 
-def test_how_far_letters_were_sent_back_outlives_a_restart(tmp_path):
-    site = DoorSite(tmp_path / "data")
+def test_how_far_letters_were_sent_back_outlives_a_restart(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "data", make_engine=engine_maker)
     kill(site.connect(), b"1", b"2")
     site.door.letters.note_sent(b"%DLQ%g", 1)
     site.settle()
     site.close()
-    site = DoorSite(tmp_path / "data")
+    site = DoorSite(tmp_path / "data", make_engine=engine_maker)
     assert places(site.door.letters.find(b"%DLQ%g")) == (1, 2)
     site.close()
 

@@ -97,8 +97,8 @@ def test_nobody_sends_to_what_the_gateway_tells():
     assert may_write(ALL, mqtt_queue_name(b"plant/#"))
 
 
-def test_places_locks_and_members_of_a_group_are_not_for_those_that_may_not_read_its_topic(tmp_path):
-    site = open_site(tmp_path / "d")
+def test_places_locks_and_members_of_a_group_are_not_for_those_that_may_not_read_its_topic(tmp_path, engine_maker):
+    site = open_site(tmp_path / "d", engine_maker)
     root, ann = site.connect(), AccessKeys("ann", "12345678")
     ask_as(ROOT, root, CREATE_USER, {"password": ann.secret_key}, username="ann")
     ask_as(ROOT, root, 17, topic="T", readQueueNums=1, writeQueueNums=1, perm=6, topicFilterType="SINGLE_TAG")

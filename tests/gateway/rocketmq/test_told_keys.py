@@ -110,14 +110,17 @@ def fill(site, peer, count):
     peer.take()
 
 
+@pytest.mark.here(reason="counts what is read, and what is on its way is read again")
 @pytest.mark.parametrize("kind", [{}, {"_UNIQUE_KEY_QUERY": "true"}, {"indexType": "U"}])
-def test_a_query_reads_only_what_may_have_its_key_and_the_newest_segment_also_after_a_start(tmp_path, kind):
-    site = DoorSite(tmp_path / "data", **SEGMENT)
+def test_a_query_reads_only_what_may_have_its_key_and_the_newest_segment_also_after_a_start(
+    tmp_path, engine_maker, kind
+):
+    site = DoorSite(tmp_path / "data", make_engine=engine_maker, **SEGMENT)
     fill(site, site.connect(), 2_560)
     make_files(site)
     now_ms = site.now_ms
     site.close()
-    site = DoorSite(tmp_path / "data", **SEGMENT)
+    site = DoorSite(tmp_path / "data", make_engine=engine_maker, **SEGMENT)
     site.now_ms = now_ms
     peer = site.connect()
     seen = []

@@ -27,8 +27,8 @@ ANN = AccessKeys("ann", "12345678")
 
 
 @pytest.fixture
-def site(tmp_path):
-    site = open_site(tmp_path / "d")
+def site(tmp_path, engine_maker):
+    site = open_site(tmp_path / "d", engine_maker)
     root = site.connect()
     ask_as(ROOT, root, CREATE_USER, {"password": ANN.secret_key}, username="ann")
     for topic in ("orders", "orders-eu", "orders-us", "bills"):
@@ -117,10 +117,10 @@ def test_a_list_goes_with_its_user(site):
     assert rights(site)["orders"] == ""
 
 
-def test_lists_outlive_the_process(site, tmp_path):
+def test_lists_outlive_the_process(site, tmp_path, engine_maker):
     change(site, CREATE_ACL, entry("Topic:orders", "Pub"))
     site.close()
-    again = open_site(tmp_path / "d")
+    again = open_site(tmp_path / "d", engine_maker)
     assert rights(again)["orders"] == "w"
     assert b"Topic:orders" in bytes(ask_as(ROOT, again.connect(), GET_ACL, subject="User:ann").body)
     again.close()

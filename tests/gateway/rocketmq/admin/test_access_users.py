@@ -21,8 +21,8 @@ ANN = AccessKeys("ann", "12345678")
 
 
 @pytest.fixture
-def site(tmp_path):
-    site = open_site(tmp_path / "d")
+def site(tmp_path, engine_maker):
+    site = open_site(tmp_path / "d", engine_maker)
     yield site
     site.close()
 

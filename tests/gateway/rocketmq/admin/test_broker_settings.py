@@ -37,8 +37,8 @@ def test_delay_levels_and_the_times_of_checks_can_change_too(site, peer):
     assert bodies_of(peer.pull("T")) == [b"later"]
 
 
-def test_how_long_messages_are_kept_can_change_too(tmp_path):
-    site = DoorSite(tmp_path / "small", segment_bytes=1 << 16)
+def test_how_long_messages_are_kept_can_change_too(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "small", segment_bytes=1 << 16, make_engine=engine_maker)
     peer = site.connect()
     for _ in range(200):
         peer.send(b"x" * 1000)
@@ -54,8 +54,8 @@ def test_how_long_messages_are_kept_can_change_too(tmp_path):
     site.close()
 
 
-def test_what_is_old_goes_in_the_hours_that_a_tool_says_and_not_before(tmp_path):
-    site = DoorSite(tmp_path / "small", segment_bytes=1 << 16)
+def test_what_is_old_goes_in_the_hours_that_a_tool_says_and_not_before(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "small", segment_bytes=1 << 16, make_engine=engine_maker)
     peer = site.connect()
     for _ in range(200):
         peer.send(b"x" * 1000)
