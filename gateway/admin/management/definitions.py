@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import chain
@@ -13,7 +14,12 @@ from core.errors import LmqError
 from gateway.admin.login import Administrator
 from gateway.admin.management.definitions_export import HOST_SECTIONS, SECTIONS, Told, tell_definitions
 from gateway.admin.management.definitions_plan import DefinitionsError, Plan
-from gateway.admin.management.definitions_text import DefinitionsTextError, split_definitions, write_section
+from gateway.admin.management.definitions_text import (
+    DefinitionsSplitter,
+    DefinitionsTextError,
+    Member,
+    write_section,
+)
 from gateway.admin.management.definitions_users import USER_SECTIONS, UserPlan, tell_users
 from gateway.admin.management.failures import bad_request, busy
 from gateway.admin.management.keeping import keep
@@ -100,7 +106,7 @@ async def _import(view: AdminView, request: Request, only: str | None) -> Item:
 async def _check(plan: Plan, users: UserPlan, request: Request, only: str | None) -> None:
     sections: dict[str, list[object]] = {}
     try:
-        async for section, item in walk(split_definitions((await request.body()).decode())):
+        async for section, item in _read(request):
             sections.setdefault(section, []).append(item)
         said = {name: sections.pop(name, []) for name in USER_SECTIONS} if only is None else {}
         await _do(plan.check(sections))
@@ -110,6 +116,18 @@ async def _check(plan: Plan, users: UserPlan, request: Request, only: str | None
     finally:
         for items in sections.values():
             await let_go(items)
+
+
+async def _read(request: Request) -> AsyncIterator[Member]:
+    """Give the members of the object that a request has, as they come."""
+    decoder, splitter = codecs.getincrementaldecoder("utf-8")(), DefinitionsSplitter()
+    async for data in request.stream():
+        splitter.feed(decoder.decode(data))
+        async for member in walk(splitter.found()):
+            yield member
+    splitter.feed(decoder.decode(b"", final=True), is_last=True)
+    async for member in walk(splitter.found()):
+        yield member
 
 
 async def _do(work: Iterable[None]) -> None:
