@@ -196,9 +196,12 @@ class Broker(ReaderTurns):
         """Return the key that `queue_ref` stands for."""
         return self.engine.queue_key(queue_ref)
 
-    def queue_keys(self, first: int, end: int) -> list[bytes]:
-        """Return the keys of the numbers from `first` to before `end`, of those that there are."""
-        return self.engine.queue_keys(first, end)
+    def queue_lines(self, first: int, end: int, prefix: bytes) -> bytes:
+        """Return the keys of the numbers from `first` to before `end` without their prefix, a line break before each.
+
+        Nothing where one of them is not there, has another prefix or a line break.
+        """
+        return self.engine.queue_lines(first, end, prefix)
 
     def queue_count(self) -> int:
         """Return how many queues there are: their numbers are those below."""

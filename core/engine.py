@@ -117,8 +117,11 @@ class Engine:
         """Return the key that `queue_ref` stands for."""
         raise NotImplementedError
 
-    def queue_keys(self, first: int, end: int) -> list[bytes]:
-        """Return the keys of the numbers from `first` to before `end`, of those that there are."""
+    def queue_lines(self, first: int, end: int, prefix: bytes) -> bytes:
+        """Return the keys of the numbers from `first` to before `end` without their prefix, a line break before each.
+
+        Nothing where one of them is not there, has another prefix or a line break.
+        """
         raise NotImplementedError
 
     def queue_count(self) -> int:

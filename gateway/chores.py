@@ -32,9 +32,14 @@ class Chores(Reader):
         self._waiting: deque[Iterator[object]] = deque()
         self._done = 0  # steps of this turn, of what was begun in it
 
-    def start(self, work: Iterator[object]) -> None:
-        """Do a piece of work, at once where it is small; else some of it in each of the next turns."""
-        if not self._waiting and self._done < AT_ONCE:
+    def start(self, work: Iterator[object], *, is_long: bool = False) -> None:
+        """Do a piece of work, at once where it is small; else some of it in each of the next turns.
+
+        Args:
+            work: It.
+            is_long: Whether it is known to have more steps than are done at once: then it begins in the next turn.
+        """
+        if not self._waiting and self._done < AT_ONCE and not is_long:
             if not self._done:
                 self._broker.request_run(self)  # which begins to count anew
             for _ in range(AT_ONCE - self._done):

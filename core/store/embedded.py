@@ -67,9 +67,12 @@ class EmbeddedEngine(Engine):
         """Return the key that `queue_ref` stands for."""
         return self.store.queue_key(queue_ref)
 
-    def queue_keys(self, first: int, end: int) -> list[bytes]:
-        """Return the keys of the numbers from `first` to before `end`, of those that there are."""
-        return self.store.queue_keys(first, end)
+    def queue_lines(self, first: int, end: int, prefix: bytes) -> bytes:
+        """Return the keys of the numbers from `first` to before `end` without their prefix, a line break before each.
+
+        Nothing where one of them is not there, has another prefix or a line break.
+        """
+        return self.store.queue_lines(first, end, prefix)
 
     def queue_count(self) -> int:
         """Return how many queues the folder has seen."""

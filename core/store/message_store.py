@@ -138,9 +138,9 @@ class MessageStore:
         """Return the key that `queue_ref` stands for."""
         return self._names.key(queue_ref)
 
-    def queue_keys(self, first: int, end: int) -> list[bytes]:
-        """Return the keys of the numbers from `first` to before `end`, of those that there are."""
-        return self._names.keys(first, end)
+    def queue_lines(self, first: int, end: int, prefix: bytes) -> bytes:
+        """Return keys of numbers, one a line; see `QueueNames.lines`."""
+        return self._names.lines(first, end, prefix)
 
     def queue_count(self) -> int:
         """Return how many queues the folder has seen."""

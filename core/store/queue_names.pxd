@@ -5,6 +5,8 @@ from core cimport octets
 cdef int _NAME_BYTES_MAX
 cdef int _HEADER_BYTES
 cdef int _OVERHEAD
+cdef int _AROUND
+cdef int _LINE_BREAK
 cdef long long _RESYNC_BYTES
 cdef long long _TEXT_MAX
 cdef long long _HASH_MASK
@@ -60,8 +62,11 @@ cdef class QueueNames:
     @cython.locals(start="long long", size=Py_ssize_t)
     cpdef bytes key(self, int ref)
 
-    @cython.locals(found=list, ref="long long", start="long long", size=Py_ssize_t)
-    cpdef list keys(self, long long first, long long end)
+    @cython.locals(
+        view="const unsigned char[::1]", skipped=Py_ssize_t, found=bytearray, lines="unsigned char[::1]",
+        start="long long", until="long long", pos=Py_ssize_t, size=Py_ssize_t,
+    )
+    cpdef bytes lines(self, long long first, long long end, bytes prefix)
 
     @cython.locals(end="long long")
     cpdef unsigned int fingerprint(self, int count) except? 0xFFFFFFFF

@@ -25,6 +25,8 @@ _NAME_BYTES_MAX = NAME_BYTES_MAX
 HEADER = b"LMQNAMES\x00\x00\x00\x01"  # magic and version
 _HEADER_BYTES = 12
 _OVERHEAD = 6  # length before a name, CRC after it
+_AROUND = 5  # so much more than a line break
+_LINE_BREAK = 10
 _RESYNC_BYTES = 65_536  # how far after a bad entry a good one is looked for
 _TEXT_MAX = 0x7FFFFFFF
 _HASH_MASK = 0x7FFFFFFF
@@ -267,18 +269,32 @@ class QueueNames:
         start = self.starts[ref] + 2
         return octets.read_bytes(self.text, start, start + octets.read_u16(self.text, start - 2))
 
-    def keys(self, first: int, end: int) -> list[bytes]:
-        """Return the names of the refs from `first` to before `end`, of those that there are."""
-        found: list[bytes] = []
-        ref = max(first, 0)
-        end = min(end, self.count)
-        start = self.starts[ref] if ref < end else 0
-        while ref < end:
-            size = octets.read_u16(self.text, start)
-            found.append(octets.read_bytes(self.text, start + 2, start + 2 + size))
-            start += size + _OVERHEAD
-            ref += 1
-        return found
+    def lines(self, first: int, end: int, prefix: bytes) -> bytes:
+        """Return the names of the refs from `first` to before `end` without their prefix, a line break before each.
+
+        Returns:
+            Nothing where one of them is not there, has another prefix or a line break.
+        """
+        view = prefix
+        skipped = len(prefix)
+        if first < 0 or first >= end or end > self.count:
+            return b""
+        start = self.starts[first]
+        until = self.top if end == self.count else self.starts[end]
+        found = bytearray(until - start - (end - first) * _AROUND)
+        lines = memoryview(found)
+        pos = 0
+        while start < until:
+            size = octets.read_u16(self.text, start) - skipped
+            start += 2
+            if size < 0 or not octets.equal_bytes(self.text, start, view, 0, skipped):
+                return b""
+            lines[pos] = _LINE_BREAK
+            octets.copy_bytes(lines, pos + 1, self.text, start + skipped, size)
+            pos += 1 + size
+            start += skipped + size + _AROUND - 1
+        told = bytes(found[:pos])
+        return told if told.count(b"\n") == end - first else b""
 
     def fingerprint(self, count: int) -> int:
         """Return a CRC over the first `count` names in their order."""

@@ -18,7 +18,7 @@ from gateway.amqp.host_profile import HostProfile, dump_profile, load_profile
 from gateway.amqp.policies import Policies, Policy
 from gateway.amqp.queue_pops import GROUP
 from gateway.amqp.queues import VirtualHost
-from gateway.chores import Chores
+from gateway.chores import AT_ONCE, Chores
 
 TABLE = "amqp_vhosts"
 
@@ -165,7 +165,7 @@ class VirtualHosts:
     def _rule(self, name: str) -> None:
         vhost = self.find(name)
         if vhost is not None:
-            self.chores.start(vhost.rule())
+            self.chores.start(vhost.rule(), is_long=len(vhost) > AT_ONCE)
 
     # Of all of them
 

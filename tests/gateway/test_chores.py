@@ -47,6 +47,12 @@ def test_small_work_is_done_at_once(yard):
     assert yard.done == ["a"] * 3 + ["a!"] + ["b"] * 2 + ["b!"]
 
 
+def test_work_that_is_known_to_be_long_begins_in_the_next_turn(yard):
+    yard.chores.start(yard.work("a", ROUND), is_long=True)
+    assert yard.done == []
+    assert yard.turn() == ["a"] * ROUND + ["a!"]
+
+
 def test_large_work_goes_on_in_the_next_turns_and_others_have_theirs(yard):
     yard.chores.start(yard.work("a", AT_ONCE + 6 * ROUND))
     assert yard.done == ["a"] * AT_ONCE

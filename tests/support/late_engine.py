@@ -289,7 +289,7 @@ def _passed_on(name):
 
 
 PASSED_ON = (
-    *("intern_queue", "find_queue", "queue_key", "queue_keys", "queue_count", "make_route", "set_store_host"),
+    *("intern_queue", "find_queue", "queue_key", "queue_lines", "queue_count", "make_route", "set_store_host"),
     *("read_record", "record_version", "bytes_since", "replay_uncovered", "replay_from"),
     *("table", "places", "journal", "hold", "retire", "figures"),
 )

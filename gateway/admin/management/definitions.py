@@ -84,6 +84,7 @@ async def _write(found: dict[str, list[str]]) -> AsyncIterator[str]:
         for part in write_section(section, items):
             yield part
             await steps.rest()
+        await let_go(items)
     yield "\n}\n"
 
 

@@ -13,8 +13,9 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from gateway.admin.management.failures import bad_request
-from gateway.admin.rosters.roster import NAME, Column, Roster, Search
-from gateway.admin.steps import Steps, walk, walk_chunks
+from gateway.admin.rosters.roster import NAME, Column, Roster
+from gateway.admin.rosters.searching import Search
+from gateway.admin.steps import Steps, let_go, walk, walk_chunks
 from gateway.regex import compile_regex
 
 PAGE_SIZE = 100
@@ -93,7 +94,7 @@ async def answer_kept(asked: Question, kind: Kind[Thing], roster: Roster[Any, Th
     return await _answer_page(asked, kind, found.things, found.total, found.filtered)
 
 
-async def _stream(asked: Question, kind: Kind[Thing], things: Sequence[Thing]) -> AsyncIterator[str]:
+async def _stream(asked: Question, kind: Kind[Thing], things: list[Thing]) -> AsyncIterator[str]:
     steps = Steps()  # a part alone is too quick for a rest
     yield "["
     for at in range(0, len(things), PAGE_SIZE):
@@ -101,6 +102,7 @@ async def _stream(asked: Question, kind: Kind[Thing], things: Sequence[Thing]) -
         yield f"{', ' if at else ''}{part[1:-1]}"
         await steps.rest()
     yield "]"
+    await let_go(things)
 
 
 async def _answer_page(

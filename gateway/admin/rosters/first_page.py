@@ -1,31 +1,41 @@
-"""The first of many names in their order, found in one look at each: what a page can show before all are in order."""
+"""The first of many things in their order, found in one look at each: what a page can show before all are in order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 from gateway.admin.steps import Steps
 
-Named = tuple[str, int]
+Keyed = tuple[Any, int]  # what a thing is sorted by, and its number
 
 
-async def find_first(
-    texts: Iterable[str], text_count: int, count: int, hits: bytearray | None, *, reverse: bool
-) -> list[int]:
-    """Return the numbers of the first `count` names in their order; of equal names the lower number comes first.
+class Chunk(NamedTuple):
+    """Some things, from one number to before another."""
+
+    first: int
+    end: int
+    before: Callable[[Any], list[Keyed]]
+    """Told what the last of a full page is sorted by, it gives those that stand before it; None: all."""
+
+
+async def find_first(chunks: Iterable[Chunk], count: int, hits: bytearray | None, *, reverse: bool) -> list[int]:
+    """Return the numbers of the first `count` things in their order; of equal ones the lower number comes first.
 
     Args:
-        texts: Names in the order of their numbers from 0, with line breaks between them.
-        text_count: How many names each text has, but for the last one.
+        chunks: All things, those with the lowest numbers first; with `reverse` those with the highest.
         count: How many are wanted, at least 1.
-        hits: By number, whether a name is wanted; None for all.
-        reverse: Whether the order is from its end, of equal names, too.
+        hits: By number, whether a thing is wanted; None for all.
+        reverse: Whether the order is from its end, of equal things, too.
     """
     steps = Steps()
-    first: list[Named] = []  # in order
-    for base, text in zip(range(0, 1 << 62, text_count), texts, strict=False):
-        names = enumerate(text.split("\n"), base)
-        some = _names_before(names, first[-1][0], reverse=reverse) if len(first) == count else _swap(names)
+    first: list[Keyed] = []  # in order
+    for chunk in chunks:
+        if hits is not None and hits.find(1, chunk.first, chunk.end) < 0:
+            await steps.rest()
+            continue
+        some = chunk.before(first[-1][0] if len(first) == count else None)
         if hits is not None:
             some = [one for one in some if hits[one[1]]]
         if some:
@@ -34,12 +44,30 @@ async def find_first(
     return [number for _, number in first]
 
 
-def _names_before(names: Iterable[tuple[int, str]], bound: str, *, reverse: bool) -> list[Named]:
-    """Return the names that stand before one with a lower number."""
+def walk_spans(count: int, size: int, *, reverse: bool) -> Iterator[tuple[int, int]]:
+    """Give numbers from 0 to before `count` as spans of `size`, from the end with `reverse`."""
+    starts = range(0, count, size)
+    for start in reversed(starts) if reverse else starts:
+        yield start, min(start + size, count)
+
+
+def name_chunks(texts: Sequence[str], text_count: int, *, reverse: bool) -> Iterator[Chunk]:
+    """Give names as chunks for `find_first`.
+
+    Args:
+        texts: Names in the order of their numbers, with line breaks between them.
+        text_count: How many names each text has, but for the last one.
+        reverse: As there.
+    """
+    for at, _ in walk_spans(len(texts), 1, reverse=reverse):
+        base = at * text_count
+        yield Chunk(base, base + text_count, partial(_names_before, texts[at], base, reverse))
+
+
+def _names_before(text: str, base: int, reverse: bool, bound: str | None) -> list[Keyed]:  # noqa: FBT001 - of a partial
+    names = enumerate(text.split("\n"), base)
+    if bound is None:
+        return [(name, number) for number, name in names]
     if reverse:
-        return [(name, number) for number, name in names if name >= bound]
+        return [(name, number) for number, name in names if name > bound]
     return [(name, number) for number, name in names if name < bound]
-
-
-def _swap(names: Iterable[tuple[int, str]]) -> list[Named]:
-    return [(name, number) for number, name in names]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import takewhile
 from operator import is_not
@@ -11,14 +11,16 @@ from operator import is_not
 from core.broker import Broker
 from core.lmq.queue_name import LIGHT_PREFIX, MQTT, parse_queue_name
 from gateway.admin.rosters.roster import Part
+from gateway.admin.rosters.runs import Runs
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
 from gateway.inventory import text_of
 
+OFFSETS = frozenset({"kept", "next_offset"})  # columns that a next offset is the most of
 LOOKS_A_STEP = 1_024  # keys, of which most cost 0.1 us
 MQTT_PREFIX = LIGHT_PREFIX + MQTT + b"%"
 _PREFIX_BYTES = len(MQTT_PREFIX)
-_LINE_AND_PREFIX = b"\n" + MQTT_PREFIX
+_SLASHES = bytes.maketrans(b"%", b"/")
 AmqpPlace = tuple[VirtualHost, SharedQueue]
 LightPlace = tuple[str, int]  # door and light queue
 
@@ -67,20 +69,21 @@ class FiltersPart(Part[LightPlace]):
         self._broker = broker
         self._door = door
         self._looked = 0
-        self._refs = array("i")
+        self._refs = Runs()
         self._read = 0, 0, b""  # things, from one number to before another, and their keys
 
     def arrivals(self) -> Iterator[None]:
         """Look at the numbers that were given since the last time."""
         while self._looked < (end := self._broker.queue_count()):
             first, self._looked = self._looked, min(end, self._looked + LOOKS_A_STEP)
-            keys = self._broker.queue_keys(first, self._looked)
-            lines = _lines_of(keys)
-            if lines.count(_LINE_AND_PREFIX) == len(keys):  # no key has a line break
-                self._refs.extend(range(first, self._looked))
-                self._read = self.size, len(self._refs), lines
+            lines = self._broker.queue_lines(first, self._looked, MQTT_PREFIX)
+            if lines:
+                self._read = self.size, self.size + self._looked - first, lines
+                self._refs.add(first, self._looked - first)
             else:
-                self._refs.extend(ref for ref, key in enumerate(keys, first) if key.startswith(MQTT_PREFIX))
+                for ref in range(first, self._looked):
+                    if self._broker.queue_key(ref).startswith(MQTT_PREFIX):
+                        self._refs.add(ref, 1)
             self.size = len(self._refs)
             yield
 
@@ -96,25 +99,37 @@ class FiltersPart(Part[LightPlace]):
         """Return what the door's clients call some queues."""
         if self._read[:2] == (first, end):
             return told_names(self._read[2])
-        return told_names(_lines_of(map(self._broker.queue_key, self._refs[first:end])))
+        lines = b""
+        if self._refs[end - 1] - self._refs[first] == end - 1 - first:
+            lines = self._broker.queue_lines(self._refs[first], self._refs[end - 1] + 1, MQTT_PREFIX)
+        return told_names(lines) if lines else super().names(first, end)
+
+    def at_most(self, column: str, first: int, end: int) -> Sequence[int] | None:
+        """Return the next offsets of queues: none keeps more messages than ever came."""
+        ref, count = self._refs[first], end - first
+        if column not in OFFSETS or self._refs[end - 1] - ref != count - 1:
+            return None
+        offsets = array("q", bytes(8 * count))
+        self._broker.engine.next_offsets(ref, offsets)
+        return offsets
 
     def take(self, number: int) -> LightPlace:
         """Return a queue."""
         return self._door, self._refs[number]
 
 
-def _lines_of(keys: Iterable[bytes]) -> bytes:
-    return b"\n".join([b"", *keys])
-
-
 def told_names(lines: bytes) -> str:
-    """Return what clients call the light queues of some filters, each on a line; before each key is a line break."""
+    """Return what clients call the light queues of some filters, each on a line.
+
+    Args:
+        lines: Their keys without the prefix, a line break before each.
+    """
     if b"|" in lines:
         plain = lines.replace(b"|p", b"+").replace(b"|h", b"#")
         if b"|" in plain:  # there are other escapes
-            return "\n".join([told_name(key).replace("\n", " ") for key in lines.split(b"\n")[1:]])
+            return "\n".join([told_name(MQTT_PREFIX + key).replace("\n", " ") for key in lines.split(b"\n")[1:]])
         lines = plain
-    return lines.replace(_LINE_AND_PREFIX, b"\n")[1:].replace(b"%", b"/").decode("utf-8", "backslashreplace")
+    return lines[1:].translate(_SLASHES).decode("utf-8", "backslashreplace")
 
 
 def told_name(key: bytes) -> str:

@@ -14,11 +14,14 @@ from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import compress
 from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from gateway.admin.rosters.first_page import find_first
+from gateway.admin.rosters.first_page import Chunk, Keyed, find_first, name_chunks, walk_spans
+from gateway.admin.rosters.runs import Runs
+from gateway.admin.rosters.searching import Search, find_hits
 from gateway.admin.rosters.sorting import Key, sort_numbers
 from gateway.admin.steps import Steps
 
@@ -29,6 +32,7 @@ FRESH_MAX = 2_000  # things that came since an order was made, before it is made
 DEAD_MIN = 1_000  # things or sources that are gone, and more than are there, before a list is worn
 TAKEN_A_STEP = 256  # things of a list without pages that are looked for at once
 PLACED_A_STEP = 16  # new things whose places are looked for at once: some twenty looks each
+FIGURES_A_STEP = 512  # things that are asked for what they have in a column at once, a microsecond each
 LONG = 10_000  # things; of more the first pages are found before all are in order
 FIRST_MAX = 2_000  # things up to the end of such a page
 ORDERS_MAX = 8  # columns; the one that was made longest ago goes
@@ -63,6 +67,14 @@ class Part(ABC, Generic[Thing_co]):
         """Return what the things from one number to before another are called, each on a line."""
         return "\n".join([_on_a_line(name) for name in map(self.name, range(first, end))])
 
+    def at_most(self, column: str, first: int, end: int) -> Sequence[int] | None:
+        """Return numbers that things do not pass in a column, from one to before another, where that is quick to tell.
+
+        What they have there is no number below 0. None: each is to be asked.
+        """
+        del column, first, end
+        return None
+
     @abstractmethod
     def take(self, number: int) -> Thing_co | None:
         """Return a thing; None where it is gone."""
@@ -86,13 +98,6 @@ class Column(NamedTuple, Generic[Thing]):
     reverse: bool = False  # the greatest comes first
 
 
-class Search(NamedTuple):
-    """Which names are wanted."""
-
-    matches: Callable[[str], object]
-    word: str = ""  # in lower case, which all of them have; empty: not known
-
-
 class Found(NamedTuple, Generic[Thing]):
     """A part of a list."""
 
@@ -112,7 +117,7 @@ class Roster(ABC, Generic[Source, Thing]):
         self._parts: dict[Source, Part[Thing]] = {}
         self._by_index: list[Part[Thing]] = []
         self._named: list[int] = []  # by part: how many of its things are taken in
-        self._codes = array("q")  # by number: part and number in it
+        self._codes = Runs()  # by number: part and number in it
         self._texts: list[str] = []  # names, many in each
         self._last: list[str] = []  # those that make no full text yet
         self._dead = 0
@@ -143,17 +148,17 @@ class Roster(ABC, Generic[Source, Thing]):
         """
         self.used_at_s = monotonic()
         await self._take_in()
-        if column.name == NAME and self._is_long_and_new() and 0 < end <= FIRST_MAX:
-            found = await self._find_first(first, end, search, reverse=column.reverse)
-            self._begin_order(NAME, self._name_of)
-            return found
         key_of = self._name_of if column.name == NAME else self._key_of(column.key)
+        if self._is_long_and_new(column.name) and 0 < end <= FIRST_MAX:
+            found = await self._find_first(column, first, end, search)
+            self._begin_order(column.name, key_of)
+            return found
         order = await self._find_order(column.name, key_of)
         count = len(self._codes)
         numbers: Sequence[int] = order.numbers
         fresh: Sequence[int] = range(order.until, count)
         if search is not None:
-            hits = await self._search(search, count)
+            hits = await find_hits(search, self._all_texts(), TEXT_COUNT, count)
             numbers = await _choose(numbers, hits)
             fresh = await _choose(fresh, hits)
         fresh = await sort_numbers(fresh if self._dead == 0 else await self._choose_alive(fresh), key_of)
@@ -172,19 +177,55 @@ class Roster(ABC, Generic[Source, Thing]):
             await steps.rest()
         return things
 
-    def _is_long_and_new(self) -> bool:
-        """Return whether there are many things, all there still, and many that no order of their names has."""
-        order = self._orders.get(NAME)
+    def _is_long_and_new(self, column: str) -> bool:
+        """Return whether there are many things, all there still, and many that no order by a column has."""
+        order = self._orders.get(column)
         missing = len(self._codes) - (0 if order is None else order.until)
         return self._dead == 0 and missing > (LONG if order is None else FRESH_MAX) and len(self._codes) > LONG
 
-    async def _find_first(self, first: int, end: int, search: Search | None, *, reverse: bool) -> Found[Thing]:
+    async def _find_first(
+        self, column: Column[Thing], first: int, end: int, search: Search | None
+    ) -> Found[Thing]:  # fmt: skip
         count = len(self._codes)
-        texts = [*self._texts, "\n".join(self._last)] if self._last else list(self._texts)
-        hits = None if search is None else await self._search(search, count)
-        numbers = await find_first(texts, TEXT_COUNT, end, hits, reverse=reverse)
+        texts = self._all_texts()
+        hits = None if search is None else await find_hits(search, self._all_texts(), TEXT_COUNT, count)
+        if column.name == NAME:
+            chunks = name_chunks(texts, TEXT_COUNT, reverse=column.reverse)
+        else:
+            chunks = self._figure_chunks(column, count)
+        numbers = await find_first(chunks, end, hits, reverse=column.reverse)
         things = await self._take(numbers[max(first, 0) :])
         return Found(count, count if hits is None else hits.count(1), things)
+
+    def _all_texts(self) -> list[str]:
+        return [*self._texts, "\n".join(self._last)] if self._last else list(self._texts)
+
+    def _figure_chunks(self, column: Column[Thing], count: int) -> Iterator[Chunk]:
+        for first, end in walk_spans(count, FIGURES_A_STEP, reverse=column.reverse):
+            yield Chunk(first, end, partial(self._figures_before, column, first, end))
+
+    def _figures_before(self, column: Column[Thing], first: int, end: int, bound: Any) -> list[Keyed]:  # noqa: ANN401 - as a key
+        """Return what some things have in a column that stand before `bound`; what went meanwhile has nothing."""
+        numbers = range(first, end) if bound is None else self._may_stand_before(column, first, end, bound)
+        things = ((self._thing(number), number) for number in numbers)
+        found = [(column.key(thing), number) for thing, number in things if thing is not None]
+        if bound is None:
+            return found
+        if column.reverse:
+            return [one for one in found if one[0] > bound]
+        return [one for one in found if one[0] < bound]
+
+    def _may_stand_before(self, column: Column[Thing], first: int, end: int, bound: Any) -> Iterable[int]:  # noqa: ANN401 - as a key
+        code = self._codes[first]
+        most = None
+        if self._codes[end - 1] - code == end - 1 - first:  # all are of one part, side by side
+            at = code & _NUMBER_MASK
+            most = self._by_index[code >> _NUMBER_BITS].at_most(column.name, at, at + end - first)
+        if most is None:
+            return range(first, end)
+        if column.reverse:
+            return [number for number, figure in enumerate(most, first) if figure > bound]
+        return range(first, end if bound > 0 else first)
 
     def _thing(self, number: int) -> Thing | None:
         code = self._codes[number]
@@ -241,7 +282,7 @@ class Roster(ABC, Generic[Source, Thing]):
         while (first := self._named[index]) < part.size:
             end = min(first + part.names_at_once, first + TEXT_COUNT - len(self._last), part.size)
             names = part.names(first, end)
-            self._codes.extend(range(base | first, base | end))
+            self._codes.add(base | first, end - first)
             self._named[index] = end
             if end - first == TEXT_COUNT:
                 self._texts.append(names)
@@ -301,19 +342,6 @@ class Roster(ABC, Generic[Source, Thing]):
             if looked % 64 == 0:
                 await steps.rest()
         return alive
-
-    async def _search(self, search: Search, count: int) -> bytearray:
-        """Return for each number whether its name is wanted."""
-        steps, hits = Steps(), bytearray(count)
-        for at, text in enumerate([*self._texts, "\n".join(self._last)]):
-            if search.word in text.lower():
-                for number, name in enumerate(text.split("\n"), at * TEXT_COUNT):
-                    if number < count and search.matches(name):
-                        hits[number] = 1
-                    if number % 64 == 0:
-                        await steps.rest()
-            await steps.rest()
-        return hits
 
 
 def _on_a_line(name: str) -> str:

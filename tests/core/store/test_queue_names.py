@@ -51,11 +51,15 @@ def test_refs_are_given_in_order_of_first_appearance(tmp_path):
 
 def test_names_of_some_refs_are_given_at_once(tmp_path):
     names = QueueNames.open(tmp_path / "queues")
-    assert names.keys(0, 9) == []
-    for key in KEYS:
+    assert names.lines(0, 9, b"") == b""
+    keys = [b"a/1", b"a/", b"a/three" * 30, b"b/4", b"a/5\n", b"a", b"a/7"]
+    for key in keys:
         names.intern(key)
-    for first, end in ((0, 4), (1, 3), (0, 9), (-2, 2), (3, 3), (4, 5), (5, 4)):
-        assert names.keys(first, end) == KEYS[max(first, 0) : end]
+    for first, end in ((0, 3), (1, 3), (2, 3), (6, 7)):
+        assert names.lines(first, end, b"a/") == b"".join(b"\n" + key[2:] for key in keys[first:end])
+    for first, end in ((0, 4), (3, 5), (4, 5), (5, 7), (-1, 2), (3, 3), (6, 8), (2, 1)):
+        assert names.lines(first, end, b"a/") == b""
+    assert names.lines(0, 4, b"") == b"".join(b"\n" + key for key in keys[:4])
     names.close()
 
 

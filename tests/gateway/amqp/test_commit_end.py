@@ -134,7 +134,7 @@ def test_a_process_that_is_killed_between_the_appends_of_a_commit_leaves_nothing
     assert len(folders) == 4  # two full steps, the copies, the rest
     for folder in folders:
         store = open_store(folder, STORE)
-        found = [read_queue(store, key) for key in store.queue_keys(0, store.queue_count())]
+        found = [read_queue(store, key) for key in map(store.queue_key, range(store.queue_count()))]
         bodies = {body for queue in found for _, body in queue}
         store.close()
         assert b"before" in bodies

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from gateway.admin.rosters.first_page import find_first
+from gateway.admin.rosters.first_page import find_first, name_chunks
 
 pytestmark = pytest.mark.asyncio
 
@@ -18,6 +18,8 @@ async def test_the_first_names_are_those_of_a_sort_of_all_also_where_many_are_eq
         texts = ["\n".join(names[at : at + 16]) for at in range(0, name_count, 16)]
         hits = bytearray(draw.randrange(2) for _ in names)
         ordered = sorted(range(name_count), key=lambda number, names=names: (names[number], number), reverse=reverse)
-        assert await find_first(texts, 16, count, None, reverse=reverse) == ordered[:count]
+        assert (
+            await find_first(name_chunks(texts, 16, reverse=reverse), count, None, reverse=reverse) == ordered[:count]
+        )
         wanted = [number for number in ordered if hits[number]]
-        assert await find_first(texts, 16, count, hits, reverse=reverse) == wanted[:count]
+        assert await find_first(name_chunks(texts, 16, reverse=reverse), count, hits, reverse=reverse) == wanted[:count]

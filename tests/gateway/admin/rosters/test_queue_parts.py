@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from core.lmq.queue_name import mqtt_queue_name
-from gateway.admin.rosters import queue_parts
+from gateway.admin.rosters import queue_parts, roster
 from gateway.admin.rosters.queue_parts import told_name, told_names
 from tests.support.admin import declare, managed_gateway
-from tests.support.admin_clients import subscribe
+from tests.support.admin_clients import publish, subscribe
 
 pytestmark = pytest.mark.asyncio
 
@@ -65,7 +67,7 @@ async def test_filters_are_called_the_same_many_at_once():
     filters = [b"plant/1/temp", b"plant/+/#", b"a", b"", b"x-y_z/%LMQ", "ü|p/|h".encode(), b"a b\nc", b"long/" * 60]
     keys = [mqtt_queue_name(one) for one in filters]
     for some in (keys, keys[:3], keys[:1], []):
-        lines = b"".join([b"\n" + key for key in some])
+        lines = b"".join([b"\n" + key.removeprefix(queue_parts.MQTT_PREFIX) for key in some])
         assert told_names(lines) == "\n".join([told_name(key).replace("\n", " ") for key in some])
 
 
@@ -79,3 +81,27 @@ async def test_filters_between_queues_of_other_doors_are_each_in_the_list(tmp_pa
             if number in {3, 17}:
                 gateway.broker.intern_queue(b"ORDERS/%d" % number)
         assert await _names(client, "/api/lmq/queues", door="mqtt") == filters
+
+
+@pytest.mark.parametrize("column", ["kept", "next_offset"])
+async def test_first_pages_by_offsets_ask_few_queues_and_are_those_of_a_sort(tmp_path, monkeypatch, column):
+    monkeypatch.setattr(roster, "LONG", 20)
+    monkeypatch.setattr(roster, "FIGURES_A_STEP", 8)
+    draw = random.Random(9)
+    async with managed_gateway(tmp_path) as (gateway, client):
+        names = [f"f/{number:02}" for number in range(100)]
+        for number, name in enumerate(names):
+            gateway.broker.intern_queue(mqtt_queue_name(name.encode()))
+            if number in {40, 41, 77}:
+                gateway.broker.intern_queue(b"ORDERS/%d" % number)
+        depths = dict.fromkeys(names, 0) | {name: draw.randrange(1, 4) for name in draw.sample(names, 12)}
+        async with subscribe(gateway, "device", *(name for name in names if depths[name])):
+            for name in names:
+                for _ in range(depths[name]):
+                    await publish(client, "amq.topic", name.replace("/", "."), "x")
+        for reverse in (False, True):
+            asked = {"door": "mqtt", "page": 1, "page_size": 30, "sort": column, "sort_reverse": reverse}
+            found = (await client.get("/api/lmq/queues", params=asked)).json()
+            wanted = sorted(names, key=lambda name: (depths[name], name), reverse=reverse)[:30]
+            assert [item["name"] for item in found["items"]] == wanted
+            client._transport.app.state.view.rosters.stop()

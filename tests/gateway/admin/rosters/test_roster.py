@@ -6,7 +6,8 @@ import random
 import pytest
 
 from gateway.admin.rosters import roster as kept
-from gateway.admin.rosters.roster import NAME, Column, Part, Roster, Search
+from gateway.admin.rosters.roster import NAME, Column, Part, Roster
+from gateway.admin.rosters.searching import Search
 
 pytestmark = pytest.mark.asyncio
 ALL = 1 << 40
@@ -177,3 +178,24 @@ async def test_list_is_worn_when_most_of_its_sources_are_gone_also_those_that_ha
         shelves.shelves = {number: [] for number in range(first, first + step)}
         assert (await shelves.find(BY_NAME, 0, ALL, None)).total == 0
     assert shelves.is_worn
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+async def test_first_pages_by_a_figure_come_before_all_are_in_order(monkeypatch, reverse):
+    monkeypatch.setattr(kept, "LONG", 20)
+    monkeypatch.setattr(kept, "FIGURES_A_STEP", 8)
+    draw = random.Random(3)
+    things = [_Thing(f"q{number:03}", draw.randrange(9)) for number in range(100)]
+    roster = _Shelves(a=things[:55], b=things[55:])
+    column = BY_DEPTH._replace(reverse=reverse)
+    wanted = sorted(things, key=lambda thing: (thing.depth, thing.name), reverse=reverse)
+    found = await roster.find(column, 10, 30, None)
+    assert (found.total, found.filtered, found.things) == (100, 100, wanted[10:30])
+    assert not roster._orders  # it is made beside the questions
+    search = Search(lambda name: "7" in name, "7")
+    found = await roster.find(column, 0, 5, search)
+    assert (found.filtered, found.things) == (19, [thing for thing in wanted if "7" in thing.name][:5])
+    async with asyncio.timeout(5):
+        while "depth" not in roster._orders:
+            await asyncio.sleep(0)
+    assert (await roster.find(column, 10, 30, None)).things == wanted[10:30]
