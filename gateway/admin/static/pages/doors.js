@@ -37,7 +37,7 @@ function showDoor(name, door) {
 export const doors = {
   title: () => "Doors and listeners",
   async show(main, { signal }) {
-    const shown = h("div");
+    const shown = h("div", {}, h("p", { className: "faint" }, "looking"));
     main.append(h("div", { id: "listeners" }), shown);
     const { listeners } = await get("api/overview", {}, signal);
     main.querySelector("#listeners").replaceChildren(table("Listeners", LISTENERS, listeners));

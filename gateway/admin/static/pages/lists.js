@@ -25,7 +25,7 @@ export const subscriptions = listPage("Subscriptions", "", {
     { title: "Client", sort: "client", read: (one) => h("a", { href: `#/sessions/${path(one.client)}` }, one.client) },
     { title: "QoS", isNumber: true, sort: "qos", read: (one) => count(one.qos) },
     { title: "Waiting", isNumber: true, sort: "waiting", read: (one) => count(one.waiting) },
-    { title: "Next", read: (one) => logLink(one.light_queue, one.next_offset, `offset ${count(one.next_offset)}`) },
+    { title: "Next", isBrief: true, read: (one) => logLink(one.light_queue, one.next_offset, `offset ${count(one.next_offset)}`) },
   ],
 });
 

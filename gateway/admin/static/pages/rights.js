@@ -2,7 +2,7 @@
 
 import { get } from "../api.js";
 import { h, told } from "../dom.js";
-import { count } from "../format.js";
+import { count, plural } from "../format.js";
 import { table } from "../list.js";
 import { userLink } from "./users.js";
 
@@ -67,7 +67,7 @@ export const rights = {
     main.append(h("h2", {}, "Rules"), box);
     try {
       const found = await get("api/lmq/rules", {}, signal);
-      const said = `What no rule is for is ${found.default === "allow" ? "allowed" : "denied"}; there are ${count(users.length)} users.`;
+      const said = `What no rule is for is ${found.default === "allow" ? "allowed" : "denied"}; there ${users.length === 1 ? "is" : "are"} ${plural(users.length, "user")}.`;
       box.replaceChildren(table(said, RULES, found.rules.map((rule, i) => ({ ...rule, place: i + 1 }))));
     } catch (error) {
       if (error.name !== "AbortError") box.replaceChildren(told(error.message, true));
