@@ -14,7 +14,7 @@ from gateway.auth.judge import Judge
 from gateway.auth.permissions import Permissions, Rights, View
 from gateway.auth.rule_draft import RuleDraft
 from gateway.auth.rule_losses import seek_lost
-from gateway.auth.rules import Rule, Rules, Subject, make_whole
+from gateway.auth.rules import TOPIC_VHOST, Rule, Rules, Subject, make_whole
 from gateway.auth.topic_rights import AskedPermissions, TopicRights
 from gateway.auth.user_rows import UserRows
 from gateway.rule_settings import RuleSettings
@@ -288,6 +288,8 @@ class RuleBook(Rights):
         groups = () if account is None else account.groups
         judge = Judge(self._rules.general, self._rules.find_own(subject, groups), allows=self._allows)
         rows = None if of_token else self._rows.get(subject.user)
+        if rows is not None and account is None and self._allows:  # guest has this one from the first, as in RabbitMQ
+            rows = rows.with_all_of(TOPIC_VHOST)
         if rows is not None:
             judge.use_rows(rows, subject.client)
         flags = account or Account()

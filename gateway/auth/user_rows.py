@@ -27,6 +27,9 @@ class NameRow(NamedTuple):
     read: str
 
 
+EVERYTHING = NameRow(".*", ".*", ".*")
+
+
 class KeyRow(NamedTuple):
     """Which routing keys may be sent to an exchange, and bound from it, as two expressions."""
 
@@ -50,6 +53,10 @@ class UserRows:
         self._names = dict(names)
         self._keys = dict(keys)
         self._compiled: dict[str, Regex] = {}
+
+    def with_all_of(self, vhost: str) -> UserRows:
+        """Return these, and all permissions in a virtual host that they say nothing of."""
+        return self if vhost in self._names else UserRows(self._user, {**self._names, vhost: EVERYTHING}, self._keys)
 
     def reads_less_than(self, other: UserRows) -> bool:
         """Return whether something that `other` may read may not be read by these; yes where that is not known."""

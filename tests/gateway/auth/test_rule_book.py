@@ -301,6 +301,27 @@ def test_permissions_that_let_read_less_are_a_loss_and_others_are_none():
     assert (ann.has_lost, bob.has_lost) == (True, False)
 
 
+@pytest.mark.parametrize("allows", [True, False])
+def test_guest_has_the_first_virtual_host_until_it_is_told_what_it_may_do_there(allows):
+    book = make_book(allows=allows)
+    every, some = NameRow(".*", ".*", ".*"), NameRow("", "", "^a")
+    book.change([], {}, {"guest": UserRows("guest", {"v": every}, {})}, allows=allows)
+    may = of(book, "guest")
+    assert [may.may_enter(vhost) for vhost in (b"/", b"v", b"w")] == [allows, True, False]
+    assert may.may_configure(b"/", b"q") == may.may_publish(b"a/b") == allows
+    book.change([], {}, {"guest": UserRows("guest", {"/": some, "v": every}, {})}, allows=allows)
+    assert [may.may_read(b"/", name) for name in (b"a", b"b")] == [True, False]
+    assert not may.may_configure(b"/", b"q")
+
+
+def test_users_have_no_virtual_host_that_they_were_not_given():
+    accounts = {"ann": Account(), "guest": Account()}
+    book = make_book(accounts=accounts)
+    rows = {name: UserRows(name, {"v": NameRow(".*", ".*", ".*")}, {}) for name in accounts}
+    book.change([], accounts, rows, allows=True)
+    assert not any(of(book, name).may_enter(b"/") for name in accounts)
+
+
 @pytest.mark.asyncio
 async def test_step_that_fails_is_told_and_leaves_the_rules_before_in_force(monkeypatch, caplog):
     book = make_book(DENY, allows=True, accounts={"ann": Account(), "bob": Account()})

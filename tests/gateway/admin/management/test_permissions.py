@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import aio_pika
+import aiormq
 import pytest
 
 from tests.support.admin import managed_gateway
@@ -42,6 +44,21 @@ async def test_permissions_on_routing_keys_are_set_told_and_taken_back(tmp_path)
         assert (await client.delete("/api/topic-permissions/%2F/bob/f")).status_code == 204
         assert (await client.delete("/api/topic-permissions/%2F/bob")).status_code == 204
         assert (await client.delete("/api/topic-permissions/%2F/bob")).status_code == 404
+
+
+async def test_guest_that_is_let_into_a_new_virtual_host_keeps_the_first_until_somebody_says_otherwise(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        await client.put("/api/vhosts/v")
+        every = {"configure": ".*", "write": ".*", "read": ".*"}
+        assert (await client.put("/api/permissions/v/guest", json=every)).status_code == 201
+        url = "amqp://guest:guest@{}:{}/".format(*gateway.listening["amqp"])
+        for path in ("", "v"):
+            async with await aio_pika.connect(url + path) as connection:
+                await (await connection.channel()).declare_queue("q")
+        assert (await client.put("/api/permissions/%2F/guest", json={**every, "configure": ""})).status_code == 201
+        async with await aio_pika.connect(url) as connection:
+            with pytest.raises(aiormq.exceptions.ChannelAccessRefused):
+                await (await connection.channel()).declare_queue("r")
 
 
 async def test_permissions_go_with_their_user_and_with_their_virtual_host(tmp_path):
