@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from core.lmq.topic_space import binding_key_from_filter, routing_key_from_topic
+from gateway.auth.rule import ACTION_OF, CONFIGURE, PUBLISH, READ, SUBSCRIBE, WRITE
 from gateway.auth.rule_trie import NO_RULE
-from gateway.auth.rules import ACTION_OF, CONFIGURE, PUBLISH, READ, SUBSCRIBE, WRITE, RuleSet
+from gateway.auth.rules import RuleSet
 from gateway.auth.user_rows import UserRows
 
 DEFAULT = "auth.default"

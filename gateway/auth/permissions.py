@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from core.cache_budget import Cache, CacheBudget
 from gateway.auth.judge import OF_NAMES, OF_TOPICS, PERMISSIONS, Judge, Verdict
-from gateway.auth.rules import ACTION_OF, ACTIONS_BY_KIND, CONFIGURE, GROUP, READ, WRITE, Subject
+from gateway.auth.rule import ACTION_OF, ACTIONS_BY_KIND, CONFIGURE, GROUP, READ, WRITE, Subject
 
 _PUBLISH, _SUBSCRIBE, _BIND = "publish", "subscribe", "bind"
 _WIDE = "bind topic"

@@ -12,9 +12,10 @@ from typing import NamedTuple
 from core.cache_budget import CacheBudget
 from gateway.auth.judge import Judge
 from gateway.auth.permissions import Permissions, Rights, View
+from gateway.auth.rule import TOPIC_VHOST, Rule, Subject
 from gateway.auth.rule_draft import RuleDraft
 from gateway.auth.rule_losses import seek_lost
-from gateway.auth.rules import TOPIC_VHOST, Rule, Rules, Subject, make_whole
+from gateway.auth.rules import Rules, make_whole
 from gateway.auth.topic_rights import AskedPermissions, TopicRights
 from gateway.auth.user_rows import UserRows
 from gateway.rule_settings import RuleSettings

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from gateway.auth.rules import RULES_A_STEP, Rule, Steps, at_once, make_rule
+from gateway.auth.rule import Rule, make_rule
+from gateway.auth.rules import RULES_A_STEP, Steps, at_once
 from gateway.rule_settings import RuleSettings
 
 Called = Callable[[int], str]

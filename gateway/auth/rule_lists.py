@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from gateway.auth.rule import Rule, keep_same
 from gateway.auth.rule_draft import RuleDraft
-from gateway.auth.rules import Rule, keep_same
 from gateway.auth.stored_rules import StoredRules, Table
 from gateway.rule_settings import RuleSettings
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gateway.auth.rules import RULES_A_STEP, Rule, Steps, is_same
+from gateway.auth.rule import Rule, is_same
+from gateway.auth.rules import RULES_A_STEP, Steps
 from gateway.rule_settings import RuleSettings
 
 HASHES_A_STEP = 128  # some 10 us each

@@ -14,8 +14,8 @@ from typing import NamedTuple, Protocol
 from core.reserved import OWN_ROOTS
 from gateway.auth.judge import Verdict
 from gateway.auth.permissions import Permissions, Rights
+from gateway.auth.rule import Subject
 from gateway.auth.rule_trie import ANY_LEVELS, ONE_LEVEL
-from gateway.auth.rules import Subject
 
 PUBLISH, SUBSCRIBE, RECEIVE = "publish", "subscribe", "receive"  # amqtt's words
 KEPT_MAX = 20_000  # answers that one connection lives by

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from core.lmq.topic_space import binding_key_from_filter, routing_key_from_topic
 from gateway.auth.name_patterns import escape
-from gateway.auth.rules import TOPIC_VHOST, WRITE
+from gateway.auth.rule import TOPIC_VHOST, WRITE
 from gateway.regex import Regex, compile_regex
 
 AMQ_TOPIC = "amq.topic"

@@ -16,7 +16,7 @@ from gateway.auth.denials import Denials
 from gateway.auth.login_log import log_login, log_refusal, outcome_of, reason_of
 from gateway.auth.password_checks import Attempt
 from gateway.auth.recheck import TURNED_OUT
-from gateway.auth.rules import TOPIC
+from gateway.auth.rule import TOPIC
 from gateway.events import Actor
 from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.pacing import UserRates

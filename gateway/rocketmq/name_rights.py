@@ -9,7 +9,7 @@ from core.lmq.queue_name import LIGHT_PREFIX, MQTT, is_amqp, is_light, parse_que
 from core.properties import EXCHANGE, INNER_MULTI_DISPATCH, TOPIC
 from core.reserved import OWN_ROOTS
 from gateway.auth.permissions import Permissions
-from gateway.auth.rules import ACTIONS_BY_KIND, GROUP, TOPIC as TOPIC_KIND
+from gateway.auth.rule import ACTIONS_BY_KIND, GROUP, TOPIC as TOPIC_KIND
 from gateway.rocketmq.topic_table import DEAD_PREFIX, NOT_SENDABLE, RETRY_PREFIX, SENT_GROUP
 from lmq.remoting.message_codec import Record
 

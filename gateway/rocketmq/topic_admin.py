@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from core.broker import Broker
 from core.errors import LmqError
-from gateway.auth.rules import GROUP, TOPIC
+from gateway.auth.rule import GROUP, TOPIC
 from gateway.events import Actor, Kind
 from gateway.rocketmq.client_table import ClientTable, read_object
 from gateway.rocketmq.errors import CommandRefusedError, response_code_of

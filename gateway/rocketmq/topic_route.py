@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from gateway.auth.rules import CLUSTER, TOPIC
+from gateway.auth.rule import CLUSTER, TOPIC
 from gateway.events import Actor, Kind
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import text_field

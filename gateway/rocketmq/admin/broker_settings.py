@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from core.settings import RetentionSettings
-from gateway.auth.rules import CLUSTER
+from gateway.auth.rule import CLUSTER
 from gateway.events import Kind
 from gateway.plain_errors import tell_first
 from gateway.retention import Retention

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from core.broker import Broker
-from gateway.auth.rules import GROUP
+from gateway.auth.rule import GROUP
 from gateway.rocketmq.admin.queue_tables import cut_table
 from gateway.rocketmq.admin.works import AdminPeer
 from gateway.rocketmq.calls import Calls

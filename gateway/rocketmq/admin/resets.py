@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from core.broker import Broker
-from gateway.auth.rules import GROUP
+from gateway.auth.rule import GROUP
 from gateway.events import Kind
 from gateway.rocketmq.admin.queue_tables import encode_queue, encode_table
 from gateway.rocketmq.admin.works import AdminPeer, Steps, check_size, find_offset

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 
 from core.broker import Broker
 from gateway.auth.authenticator import Authenticator
-from gateway.auth.rules import CLUSTER
+from gateway.auth.rule import CLUSTER
 from gateway.retention import Retention
 from gateway.rocketmq.admin.access_lists import AccessLists
 from gateway.rocketmq.admin.access_users import AccessUsers

@@ -9,7 +9,7 @@ from core.broker import Broker
 from core.errors import LmqError
 from core.lmq.waiters import Reader
 from core.message import AWAY, StoredBatch
-from gateway.auth.rules import TOPIC
+from gateway.auth.rule import TOPIC
 from gateway.events import Actor
 from gateway.net.protocol import Transport
 from gateway.rocketmq.client import Client

@@ -9,8 +9,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from core.cache_budget import CacheBudget
+from gateway.auth.rule import make_rules
 from gateway.auth.rule_book import RuleBook
-from gateway.auth.rules import make_rules
 from gateway.rule_settings import RuleSettings
 
 RULE_COUNT = 10_000

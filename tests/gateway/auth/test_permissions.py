@@ -5,8 +5,8 @@ from pydantic import ValidationError
 
 from core.cache_budget import CacheBudget
 from gateway.auth.permissions import ALL, Permissions
+from gateway.auth.rule import make_rules
 from gateway.auth.rule_book import Account, RuleBook
-from gateway.auth.rules import make_rules
 from gateway.auth.user_rows import KeyRow, NameRow, UserRows
 from gateway.rule_settings import RuleSettings
 

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.auth.rule_losses import HASHES_A_STEP, seek_lost
 from gateway.auth.rules import at_once
-from tests.gateway.auth.test_rules import rules
+from tests.gateway.auth.test_rule import rules
 
 DENY = {"permit": "deny"}
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings, strategies as st
 from core.cache_budget import CacheBudget
 from gateway.auth.backends.question import BackendError
 from gateway.auth.backends.reply_rules import RULES_MAX, read_rules
+from gateway.auth.rule import make_rules
 from gateway.auth.rule_book import RuleBook
-from gateway.auth.rules import make_rules
 from gateway.rule_settings import RuleSettings
 
 ACL = [

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.auth.rules import Subject, make_rules
+from gateway.auth.rule import Subject, make_rules
 from gateway.commands.mosquitto.access import read_acl, read_passwords, user_pattern
 from gateway.commands.mosquitto.lines import MosquittoFileError, split_lines
 from gateway.rule_settings import RuleSettings
