@@ -49,9 +49,9 @@ torture: setup-test ## histories of a store and of shared queues, with kills and
 	@TORTURE_ROUNDS=$(or $(ROUNDS),1000) TORTURE_QUEUE_HISTORIES=$(or $(ROUNDS),1000) TORTURE_POP_HISTORIES=$$((100 * $(or $(ROUNDS),1000))) TORTURE_FIRST=$(or $(FIRST),$(shell date +%s)) \
 		$(PY) -m pytest -q --timeout 0 tests/model/test_pop.py tests/model/test_amqp_queue.py tests/model/test_power_cut.py $(ARGS)
 
-fuzz: setup-test ## any bytes at the decoders of MQTT, AMQP and RocketMQ, beside CI; by atheris where it is installed (CASES= SEED= DOOR=one of them)
-	@for door in $(or $(DOOR),mqtt amqp rocketmq); do \
-		$(PY) -m tests.fault.fuzz_$$door --cases $(or $(CASES),10000000) --seed $(or $(SEED),$(shell date +%s)) || exit 1; done
+fuzz: setup-test ## any bytes at the decoders of MQTT, AMQP and RocketMQ, and bad clients at a whole AMQP door, beside CI; by atheris where it is installed (CASES= SEED= DOOR=one of them)
+	@for door in $(or $(DOOR),mqtt amqp amqp_door rocketmq); do \
+		$(PY) -m tests.fault.fuzz_$$door $(if $(CASES),--cases $(CASES)) --seed $(or $(SEED),$(shell date +%s)) || exit 1; done
 
 conformance: setup-test ## the clauses of MQTT over TCP, WebSocket and TLS, beside CI, which holds to some of them over the last two
 	@for transport in tcp ws tls; do $(PY) -m pytest -q tests/conformance/mqtt --transport=$$transport $(ARGS) || exit 1; done

@@ -30,6 +30,9 @@ class Fuzz:
         modules: The names of the decoder's modules.
     """
 
+    cases = 10_000_000  # where nobody says how many
+    is_guided = True  # by atheris, where it is installed
+
     def __init__(self, corpus, run_case, modules):
         self.corpus = DATA / corpus
         self.run_case = run_case
@@ -84,10 +87,10 @@ class Fuzz:
     def main(self):
         """Run as many cases as the command line asks for."""
         parser = argparse.ArgumentParser()
-        parser.add_argument("--cases", type=int, default=10_000_000)
+        parser.add_argument("--cases", type=int, default=self.cases)
         parser.add_argument("--seed", type=int, default=int(time.time()))
         wanted = parser.parse_args()
-        if find_spec("atheris") is not None:
+        if self.is_guided and find_spec("atheris") is not None:
             self._run_guided(wanted.cases)
             return
         _say(f"{self.corpus.stem}: seed {wanted.seed}")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.fault import fuzz_amqp, fuzz_mqtt, fuzz_rocketmq
+from tests.fault import fuzz_amqp, fuzz_amqp_door, fuzz_mqtt, fuzz_rocketmq
 from tests.fault.fuzzing import Fuzz, mutate
 from tests.support.build import IS_COMPILED
 
@@ -80,3 +80,15 @@ def test_seed_gives_the_same_cases_again(decoder):
 @pytest.mark.skipif(IS_COMPILED, reason="compiled functions are not Python's")
 def test_a_guided_run_sees_the_whole_decoder(decoder):
     assert decoder.sees <= {function.__qualname__ for function in decoder.fuzz.functions()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_client_that_means_well_loses_nothing_beside_those_that_do_not(seed):
+    fuzz_amqp_door.FUZZ.run_mutants(fuzz_amqp_door.ROUND, seed)
+
+
+def test_round_that_fails_is_told_by_its_seed(monkeypatch):
+    monkeypatch.setattr(fuzz_amqp_door, "run_round", lambda seed, _count, _cases: 1 // (seed - 307))
+    with pytest.raises(RuntimeError, match="round of seed 307"):
+        fuzz_amqp_door.FUZZ.run_mutants(1_000, 7)
