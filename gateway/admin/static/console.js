@@ -40,10 +40,15 @@ async function showPage() {
     main.append(h("p", {}, FOR_MONITORS.has(name) ? "This page is for administrators and monitors." : "This page is for administrators."));
     return;
   }
+  const waiting = h("p", { className: "faint" }, "looking");
   try {
-    await page.show(main, { parts, params, signal });
+    const shown = page.show(main, { parts, params, signal });
+    if (main.children.length === 1) main.append(waiting); // nothing but its title yet
+    await shown;
   } catch (error) {
     if (error.name !== "AbortError") main.append(told(error.message, true));
+  } finally {
+    waiting.remove();
   }
 }
 

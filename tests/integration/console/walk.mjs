@@ -44,6 +44,8 @@ async function go(page, where) {
 async function look(page, where) {
   await go(page, where);
   await page.waitForTimeout(700);
+  const isDone = () => ![...document.querySelectorAll("main p.faint")].some((node) => node.textContent === "looking");
+  await page.waitForFunction(isDone, null, { timeout: 8_000 }).catch(() => wrong(where, "it keeps looking"));
   seen += 1;
   const found = await page.evaluate(() => ({
     title: document.title,
