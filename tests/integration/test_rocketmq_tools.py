@@ -44,8 +44,10 @@ def test_each_command_does_what_it_is_for(tmp_path):
             "updateTopic -b BROKER -t Ordered -o true": "isOrder=true",
             "topicList -c": "Made",
             "deleteTopic -c DefaultCluster -t Made": "delete topic [Made] from NameServer success",
+            "topicRoute -t Made": "No topic route info in name server for the topic: Made",
             "updateSubGroup -b BROKER -g made": "create subscription group to",
-            "consumeMessage -t T -g readers": "print msg finished. status=NO_NEW_MSG, offset=3",
+            "consumeMessage -t T -g readers": "BODY: 2\nMessageQueue [topic=T, brokerName=lmq, queueId=0] print msg "
+            "finished. status=NO_NEW_MSG, offset=3",
             "resetOffsetByTime -g made -t T -s 0": "#offset",
             "consumerProgress -g made": "Consume Diff Total: 3",
             "consumerProgress": "made",
@@ -55,7 +57,7 @@ def test_each_command_does_what_it_is_for(tmp_path):
             f"queryMsgById -t T -i {offset_id}": "Keys:                [key0]",
             "queryMsgByKey -t T -k key1": "K@key1@",
             f"queryMsgByUniqueKey -t T -i {message_id}": "Keys:                [key0]",
-            "printMsg -t T -d false": "minOffset=0, maxOffset=3",
+            "printMsg -t T -d true": "BODY: 2",
             "sendMessage -t T -p body": "SEND_OK",
             "getBrokerConfig -b BROKER": "autoCreateTopicEnable",
             "updateBrokerConfig -b BROKER -k autoCreateTopicEnable -v false": "update broker config success",
@@ -124,7 +126,11 @@ async def test_consumers_of_the_sdk_tell_of_themselves_and_consume_by_hand(tmp_p
     with GatewayProcess(tmp_path / "data") as gateway:
         namesrv = "{}:{}".format(*gateway.address("namesrv"))
         offset_id, _ = await send(namesrv)
-        async with PushConsumer(namesrv, "workers", handle, consume_from="first", client_id="me@1") as consumer:
+        async with (
+            Producer(namesrv, "makers", client_id="sender@1") as producer,
+            PushConsumer(namesrv, "workers", handle, consume_from="first", client_id="me@1") as consumer,
+        ):
+            await producer.send("T", b"of none of its tags")
             consumer.subscribe("T", "a || b")
             while not consumer.assigned:
                 await asyncio.sleep(0.01)
@@ -134,6 +140,7 @@ async def test_consumers_of_the_sdk_tell_of_themselves_and_consume_by_hand(tmp_p
                 "consumerStatus -g workers -i me@1": "#Consumer MQ Detail#",
                 f"queryMsgById -t T -i {offset_id} -g workers -d me@1": "CR_SUCCESS",
                 "consumerConnection -g workers": "me@1",
+                "producerConnection -g makers -t T": "sender@1",
             }
             said = await asyncio.to_thread(run_tools, tmp_path, gateway, *wanted)
     wrong = {command: said.get(command) for command, text in wanted.items() if text not in said.get(command, "")}
