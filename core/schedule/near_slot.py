@@ -17,6 +17,26 @@ _CANCEL_NAME = CANCEL + b"\x01"
 Entry = tuple[int, int]  # when it is due, its number in the queue
 
 
+def read_texts(found: StoredBatch) -> list[bytes]:
+    """Return the encoded properties of what was read; by lists, since a look at a column by its row is dear."""
+    count, buf = found.count, memoryview(found.buf)
+    starts = memoryview(found.properties_start)[:count].tolist()
+    ends = memoryview(found.properties_end)[:count].tolist()
+    return [bytes(buf[start:end]) for start, end in zip(starts, ends, strict=True)]
+
+
+def read_offsets(found: StoredBatch) -> list[int]:
+    """Return the numbers in their queue of what was read."""
+    return memoryview(found.queue_offset)[: found.count].tolist()
+
+
+def find_rows(found: StoredBatch, wanted: list[Entry]) -> tuple[list[int], list[Entry]]:
+    """Return the rows of what was read in the order of the entries that they are of, and those entries."""
+    row_of = {offset: i for i, offset in enumerate(read_offsets(found))}
+    there = [entry for entry in wanted if entry[1] in row_of]
+    return [row_of[offset] for _, offset in there], there
+
+
 class NearSlot:
     """One minute, of which the queue is read once.
 
@@ -40,11 +60,8 @@ class NearSlot:
 
     def take_in(self, found: StoredBatch) -> None:
         """Note the messages of a read of the queue, which went on where the last one ended."""
-        buf, starts, ends, offsets = found.buf, found.properties_start, found.properties_end, found.queue_offset
-        for i in range(found.count):
-            text = bytes(buf[starts[i] : ends[i]])
+        for text, offset in zip(read_texts(found), read_offsets(found), strict=True):
             due_ms = read_due(text)
-            offset = offsets[i]
             if due_ms >= self.end_ms:
                 self.keep_from = offset if self.keep_from < 0 else self.keep_from
             elif _CANCEL_NAME in text:

@@ -24,7 +24,7 @@ from core.metrics import Metrics
 from core.room import Room
 from core.schedule.far_days import FarDays
 from core.schedule.hand_on import COUNT_MAX, Destination, HandOn
-from core.schedule.near_slot import Entry, NearSlot
+from core.schedule.near_slot import Entry, NearSlot, find_rows, read_texts
 from core.schedule.progress import Progress
 from core.schedule.slots import (
     FAR_MS,
@@ -328,36 +328,38 @@ class Timer(Reader):
             if not self._chunk:
                 return False
             self._chunk_end = (self._chunk[-1][0], self._chunk[-1][1] + 1)
-        dues = {offset: due_ms for due_ms, offset in self._chunk}
-        offsets = array("q", sorted(dues))
+        offsets = array("q", sorted(offset for _, offset in self._chunk))
         done = self._broker.engine.read_offsets(slot.queue_ref, offsets, len(offsets), self._found)
         if done == AWAY:
             return True
         found = self._found
-        rows = sorted(range(found.count), key=lambda i: (dues[found.queue_offset[i]], found.queue_offset[i]))
-        published, tickets = self._hand_on.publish(found, rows, partial(self._place, slot), now_ms)
-        for i in rows[:published]:
-            self._broker.metrics.lateness.add(now_ms - dues[found.queue_offset[i]])
+        rows, there = find_rows(found, self._chunk)
+        published, tickets = self._hand_on.publish(found, rows, self._placing(slot, found), now_ms)
+        for due_ms, _ in there[:published]:
+            self._broker.metrics.lateness.add(now_ms - due_ms)
         settled = set(offsets[:done])
-        settled.difference_update(found.queue_offset[i] for i in rows[published:])
-        is_refused = published < len(rows)
+        settled.difference_update(offset for _, offset in there[published:])
         found.clear()
         self._chunk = [entry for entry in self._chunk if entry[1] not in settled]
         self._watch(tickets)
         if not self._chunk:
             self._note_done(self._chunk_end)
-        return not is_refused
+        return published == len(rows)
 
-    def _place(self, slot: NearSlot, found: StoredBatch, i: int) -> Destination | None:
-        """Return where a message goes; None where nobody knows, or it was taken back."""
-        text = strip_due(bytes(found.buf[found.properties_start[i] : found.properties_end[i]]))
-        resolver = self._resolvers.get(text[: max(text.find(b"\x01"), 0)])
-        if resolver is None:
-            LOGGER.warning("a message that waited says no way to go, dropping it due_by=%d", slot.end_ms)
+    def _placing(self, slot: NearSlot, found: StoredBatch) -> Callable[[StoredBatch, int], Destination | None]:
+        """Return what says where a message goes; None where nobody knows, or it was taken back."""
+        texts, flags, resolvers = read_texts(found), memoryview(found.flag), self._resolvers
+
+        def place(found: StoredBatch, i: int) -> Destination | None:
+            text = strip_due(texts[i])
+            resolver = resolvers.get(text[: max(text.find(b"\x01"), 0)])
+            if resolver is None:
+                LOGGER.warning("a message that waited says no way to go, dropping it due_by=%d", slot.end_ms)
+            elif not slot.is_cancelled(text) and not slot.is_named(found, i):
+                return resolver(text, flags[i])
             return None
-        if slot.is_cancelled(text) or slot.is_named(found, i):
-            return None
-        return resolver(text, found.flag[i])
+
+        return place
 
     # What is known for certain
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from core.broker import Broker
 from core.message import PublishBatch, Route
-from core.properties import CANCEL, decode_properties, encode_properties
+from core.properties import CANCEL, encode_properties
 from core.schedule.hand_on import Destination
 from core.schedule.slots import DELAY_MAX_MS, DUE_MAX_MS, encode_due
 from gateway.rocketmq.delay import LATER_DISPATCH, REAL_QUEUE, REAL_TOPIC, ROUTES_MAX, real_route, waiting_prefix
@@ -34,6 +34,12 @@ OUT_MS = b"TIMER_OUT_MS"  # the second before the moment, as official brokers wr
 SECOND_MS = 1_000
 HANDLE_PARTS = 5
 _DIGITS_MAX = 15
+_MOMENTS = (  # as they stand among others, behind the end of the one before
+    (b"\x02%b\x01" % DELAY_S, SECOND_MS, True),
+    (b"\x02%b\x01" % DELAY_MS, 1, True),
+    (b"\x02%b\x01" % DELIVER_MS, 1, False),
+)
+_CANCEL = b"\x02%b\x01" % CANCEL
 _PREFIX = frozenset((LATER_DISPATCH, REAL_TOPIC, REAL_QUEUE))
 
 
@@ -45,6 +51,7 @@ class TimedMessages:
         self._topics = topics
         self._broker_name = broker_name
         self._routes: dict[bytes, Route] = {}
+        self._last: tuple[bytes, Route] | None = None  # where the one before went
         self._batch = PublishBatch(1)
         broker.timer.resolve(REAL_TOPIC, self._resolve)
         broker.timer.resolve(LATER_DISPATCH, self._resolve)
@@ -59,6 +66,8 @@ class TimedMessages:
         batch = run.batch
         extra = bytearray(run.extra[: run.extra_used])
         made: dict[tuple[int, int, int], int] = {}
+        admitted: dict[int, tuple[int, int]] = {}  # by the moment that was wanted: many of a run want the same
+        admit = self._broker.timer.admit
         route_index, starts, ends = batch.route_index, batch.extra_start, batch.extra_end  # once: it is dear
         for i in range(run.count):
             index = route_index[i]
@@ -66,19 +75,20 @@ class TimedMessages:
             if target.delay_level != TIMED:
                 continue
             own = bytes(extra[starts[i] : ends[i]])
-            said = decode_properties(own)
-            wanted_ms = _read_moment(said, now_ms)
+            wanted_ms, cancels = _read_moment(own, now_ms)
             refusal = target.refusal
             queue_id = -1
-            if wanted_ms < 0 or wanted_ms - now_ms > DELAY_MAX_MS or (wanted_ms <= now_ms and CANCEL in said):
+            if wanted_ms < 0 or wanted_ms - now_ms > DELAY_MAX_MS or (wanted_ms <= now_ms and cancels):
                 refusal = refusal or REFUSED_TIMED
             elif wanted_ms > now_ms and not refusal:
-                due_ms, queue_id = self._broker.timer.admit(wanted_ms, now_ms)
-                if CANCEL in said and not self._broker.timer.admit_recall(queue_id):
+                if wanted_ms not in admitted:
+                    admitted[wanted_ms] = admit(wanted_ms, now_ms)
+                due_ms, queue_id = admitted[wanted_ms]
+                if cancels and not self._broker.timer.admit_recall(queue_id):
                     refusal = REFUSED_TIMED
                 dues[i] = due_ms
                 starts[i] = len(extra)
-                extra += own + encode_properties([(OUT_MS, b"%d" % _second_before(due_ms))]) + encode_due(due_ms)
+                extra += b"%b%b\x01%d\x02%b" % (own, OUT_MS, _second_before(due_ms), encode_due(due_ms))
                 ends[i] = len(extra)
             key = (index, queue_id, refusal)
             if key not in made:
@@ -89,20 +99,25 @@ class TimedMessages:
         return Handles(self._broker_name.encode(), dues)
 
     def _resolve(self, text: bytes, flag: int) -> Destination | None:
+        if self._last is not None:
+            prefix, route = self._last
+            end = len(prefix)
+            if text.startswith(prefix) and text[end : text.find(b"\x01", end)] not in _PREFIX:
+                return Destination(route, route.topic, text[end:], flag)
         end = 0
         name_end = text.find(b"\x01")
         while name_end >= 0 and text[end:name_end] in _PREFIX:
             end = text.find(b"\x02", name_end) + 1
             name_end = text.find(b"\x01", end)
-        route = self._routes.get(text[:end])
-        if route is None:
-            route = real_route(self._broker, text[:end])
-            if route is None:
-                return None
-            if len(self._routes) >= ROUTES_MAX:
-                self._routes.clear()
-            self._routes[text[:end]] = route
-        return Destination(route, route.topic, text[end:], flag)
+        prefix = text[:end]
+        found = self._routes.get(prefix) or real_route(self._broker, prefix)
+        if found is None:
+            return None
+        if len(self._routes) >= ROUTES_MAX:
+            self._routes.clear()
+        self._routes[prefix] = found
+        self._last = (prefix, found)
+        return Destination(found, found.topic, text[end:], flag)
 
     # Recalls
 
@@ -161,17 +176,23 @@ class TimedMessages:
         batch.clear()
 
 
-def _read_moment(said: dict[bytes, bytes], now_ms: int) -> int:
-    """Return the moment that properties name, now where they name none, -1 where it is no number."""
-    for name, unit_ms, start_ms in ((DELAY_S, SECOND_MS, now_ms), (DELAY_MS, 1, now_ms), (DELIVER_MS, 1, 0)):
-        value = said.get(name)
-        if value is not None:
+def _read_moment(properties: bytes, now_ms: int) -> tuple[int, bool]:
+    """Return the moment that properties name, now where they name none, -1 where it is no number.
+
+    The second is whether they take a message back.
+    """
+    text = b"\x02" + properties
+    cancels = text.find(_CANCEL) >= 0
+    for name, unit_ms, is_delay in _MOMENTS:
+        at = text.rfind(name)
+        if at >= 0:
+            value = text[at + len(name) :].partition(b"\x02")[0]
             digits = value.removeprefix(b"-")
             if not digits.isdigit() or len(digits) > _DIGITS_MAX:
-                return -1
-            moment_ms = start_ms + unit_ms * int(value)
-            return -1 if moment_ms > DUE_MAX_MS else max(moment_ms, 0)
-    return now_ms
+                return -1, cancels
+            moment_ms = unit_ms * int(value) + (now_ms if is_delay else 0)
+            return -1 if moment_ms > DUE_MAX_MS else max(moment_ms, 0), cancels
+    return now_ms, cancels
 
 
 def _second_before(due_ms: int) -> int:

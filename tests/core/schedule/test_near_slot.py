@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from core.message import StoredBatch
 from core.properties import CANCEL, encode_properties
-from core.schedule.near_slot import NearSlot
+from core.schedule.near_slot import NearSlot, find_rows
 from core.schedule.slots import NEAR_MS, encode_due
 
 MINUTE = 100
@@ -32,6 +32,15 @@ def test_what_is_due_comes_by_moment_then_by_number_and_the_rest_stays():
     assert slot.take_due(START_MS + 5, 2) == [(START_MS + 5, 2)]
     assert slot.take_due(START_MS + 8, 2) == []
     assert slot.next_due_ms() == START_MS + 9
+
+
+def test_rows_of_a_read_are_found_in_the_order_in_which_they_are_due_and_lost_ones_are_not():
+    found = StoredBatch(4)
+    found.count = 3
+    for i, offset in enumerate((4, 7, 9)):
+        found.queue_offset[i] = offset
+    wanted = [(1, 9), (1, 5), (2, 4), (3, 7)]
+    assert find_rows(found, wanted) == ([2, 0, 1], [(1, 9), (2, 4), (3, 7)])
 
 
 def test_what_was_handed_on_before_is_left_out_and_what_is_overdue_is_not():

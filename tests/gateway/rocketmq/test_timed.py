@@ -6,9 +6,10 @@ import contextlib
 import pytest
 from hypothesis import given, strategies as st
 
+from core.properties import CANCEL, decode_properties
 from core.schedule import timer
 from gateway.rocketmq.errors import CommandRefusedError
-from gateway.rocketmq.timed import _decode_handle
+from gateway.rocketmq.timed import _decode_handle, _read_moment
 from lmq.remoting.message_codec import BatchItem, encode_batch
 from tests.support.rocketmq import send_ext, send_frame
 from tests.support.rocketmq_door import NOW_MS, DoorSite, bodies_of, records_of
@@ -193,3 +194,27 @@ def test_any_text_is_a_handle_or_refused(text):
     with contextlib.suppress(CommandRefusedError):
         _, _, due_ms, _ = _decode_handle(text)
         assert due_ms >= 0
+
+
+PIECES = st.lists(
+    st.sampled_from(
+        [b"TIMER_DELAY_SEC", b"TIMER_DELAY_MS", b"TIMER_DELIVER_MS", CANCEL, b"\x01", b"\x02", b"5", b"-7", b"x", b""]
+    ),
+    max_size=14,
+).map(b"".join)
+
+
+@given(PIECES)
+def test_a_moment_is_read_as_the_map_of_the_properties_has_it(properties):
+    said = decode_properties(properties)
+    expected = NOW_MS
+    for name, unit_ms, start_ms in (
+        (b"TIMER_DELAY_SEC", 1_000, NOW_MS), (b"TIMER_DELAY_MS", 1, NOW_MS), (b"TIMER_DELIVER_MS", 1, 0),
+    ):  # fmt: skip
+        if name in said:
+            digits = said[name].removeprefix(b"-")
+            is_number = digits.isdigit() and len(digits) <= 15
+            expected = max(start_ms + unit_ms * int(said[name]), 0) if is_number else -1
+            expected = -1 if expected > 10**13 - 1 else expected
+            break
+    assert _read_moment(properties, NOW_MS) == (expected, CANCEL in said)
