@@ -156,8 +156,8 @@ def print_facts(answer: dict[str, Any]) -> None:
 
 
 def show_answer(
-    ask: Callable[[], dict[str, Any]],
-    print_it: Callable[[dict[str, Any]], None],
+    ask: Callable[[], Any],
+    print_it: Callable[[Any], None],
     *,
     as_json: bool,
     watch: float | None,

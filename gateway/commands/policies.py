@@ -10,7 +10,7 @@ from gateway.commands.client import AdminClient, quote
 from gateway.commands.completing import complete_policies
 from gateway.commands.lists import WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import Column, print_done, print_json, print_table, repeat
+from gateway.commands.output import Column, print_done, print_table, show_answer
 from gateway.commands.refusing import refuse
 
 policy_cli = typer.Typer(**PLAIN, help="Tell many queues and exchanges something at once, by patterns of their names.")
@@ -88,15 +88,11 @@ def list_policies(
     """List policies, with what in them has no effect here."""
     path = _path(vhost, is_operator=operator)
     client = AdminClient(admin, user, password)
+    show_answer(lambda: client.get(path), _tell, as_json=as_json, watch=watch)
 
-    def show() -> None:
-        found = client.get(path)
-        if as_json:
-            print_json(found)
-        else:
-            print_table(COLUMNS, rows_of(found), SPARE)
 
-    repeat(show, watch)
+def _tell(found: list[dict[str, Any]]) -> None:
+    print_table(COLUMNS, rows_of(found), SPARE)
 
 
 def _path(*parts: str | None, is_operator: bool) -> str:

@@ -11,7 +11,7 @@ from gateway.commands.client import AdminClient, quote
 from gateway.commands.completing import complete_rules
 from gateway.commands.lists import WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import Column, print_done, print_json, print_table, repeat
+from gateway.commands.output import Column, print_done, print_table, show_answer
 from gateway.commands.refusing import refuse
 
 rule_cli = typer.Typer(**PLAIN, help="Set, list, move and remove rules: who may do what.")
@@ -87,15 +87,11 @@ def list_rules(
 ) -> None:
     """List the rules in the order in which they are asked."""
     client = AdminClient(admin, user, password)
+    show_answer(lambda: client.ask("/api/lmq/rules"), _tell, as_json=as_json, watch=watch)
 
-    def show() -> None:
-        found = client.ask("/api/lmq/rules")
-        if as_json:
-            print_json(found)
-        else:
-            print_table(COLUMNS, [*map(_row_of, found["rules"]), {"name": "auth.default", "permit": found["default"]}])
 
-    repeat(show, watch)
+def _tell(found: dict[str, Any]) -> None:
+    print_table(COLUMNS, [*map(_row_of, found["rules"]), {"name": "auth.default", "permit": found["default"]}])
 
 
 def _row_of(rule: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,7 +10,7 @@ from gateway.commands.client import AdminClient, quote
 from gateway.commands.completing import complete_tokens
 from gateway.commands.lists import WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import Column, print_done, print_json, print_listed, print_table, repeat
+from gateway.commands.output import Column, print_done, print_listed, print_table, show_answer
 from gateway.commands.refusing import refuse
 
 token_cli = typer.Typer(**PLAIN, help="Make, list and revoke tokens that let programs in at the admin API.")
@@ -61,16 +61,12 @@ def list_tokens(
 ) -> None:
     """List the tokens: whose, for what, until when."""
     client = AdminClient(admin, user, password)
+    show_answer(lambda: client.ask("/api/lmq/tokens"), _tell, as_json=as_json, watch=watch)
 
-    def show() -> None:
-        found = client.ask("/api/lmq/tokens")
-        if as_json:
-            print_json(found)
-        else:
-            rows = [{**token, "scopes": ", ".join(token["scopes"])} for token in found]
-            print_table(COLUMNS, [{**row, "ends_at_ms": row["ends_at_ms"] or "never"} for row in rows])
 
-    repeat(show, watch)
+def _tell(found: list[dict[str, Any]]) -> None:
+    rows = [{**token, "scopes": ", ".join(token["scopes"])} for token in found]
+    print_table(COLUMNS, [{**row, "ends_at_ms": row["ends_at_ms"] or "never"} for row in rows])
 
 
 @token_cli.command("revoke")

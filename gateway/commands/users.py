@@ -13,7 +13,7 @@ from gateway.commands.client import AdminClient, quote
 from gateway.commands.completing import complete_users, complete_vhosts
 from gateway.commands.lists import WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import Column, print_done, print_json, print_listed, print_table, repeat
+from gateway.commands.output import Column, print_done, print_json, print_listed, print_table, show_answer
 from gateway.commands.refusing import refuse
 
 user_cli = typer.Typer(**PLAIN, help="Make, change, disable, delete and list the users of the data folder.")
@@ -202,14 +202,14 @@ def list_users(
     """List the users and what they may do in each virtual host."""
     client = AdminClient(admin, user, password)
 
-    def show() -> None:
-        users, permissions = client.ask("/api/users"), client.ask("/api/permissions")
-        if as_json:
-            print_json({"users": users, "permissions": permissions})
-        else:
-            print_table(COLUMNS, rows_of(users, permissions), SPARE)
+    def ask() -> dict[str, Any]:
+        return {"users": client.ask("/api/users"), "permissions": client.ask("/api/permissions")}
 
-    repeat(show, watch)
+    show_answer(ask, _tell, as_json=as_json, watch=watch)
+
+
+def _tell(found: dict[str, Any]) -> None:
+    print_table(COLUMNS, rows_of(found["users"], found["permissions"]), SPARE)
 
 
 @user_cli.command("limits")

@@ -11,7 +11,7 @@ from gateway.commands.client import AdminClient, quote
 from gateway.commands.completing import complete_vhosts
 from gateway.commands.lists import WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import Column, print_done, print_json, print_table, repeat
+from gateway.commands.output import Column, print_done, print_table, show_answer
 
 vhost_cli = typer.Typer(**PLAIN, help="Make, delete and list AMQP's virtual hosts.")
 NameArgument = Annotated[
@@ -93,15 +93,11 @@ def list_vhosts(
 ) -> None:
     """List the virtual hosts with how much is in them."""
     client = AdminClient(admin, user, password)
+    show_answer(lambda: client.get("/api/vhosts"), _tell, as_json=as_json, watch=watch)
 
-    def show() -> None:
-        found = client.get("/api/vhosts")
-        if as_json:
-            print_json(found)
-        else:
-            print_table(COLUMNS, rows_of(found), SPARE)
 
-    repeat(show, watch)
+def _tell(found: list[dict[str, Any]]) -> None:
+    print_table(COLUMNS, rows_of(found), SPARE)
 
 
 def rows_of(vhosts: list[dict[str, Any]]) -> list[dict[str, Any]]:
