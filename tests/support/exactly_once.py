@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 from core.lmq.queue_name import mqtt_queue_name
 from core.properties import WAITING_FOR, encode_properties
 from core.queues.crossroads import Lead
 from core.schedule.slots import encode_due
 from tests.support.mqtt import publish, pubrel
+from tests.support.mqtt_door import World
+from tests.support.simulated_disk import SimulatedDisk, cut_power
 
 
 def restart(world):
@@ -77,6 +81,17 @@ class ExactPublisher:
             else:
                 assert packet[0] == 0x70
                 self.received.discard(packet_id)
+
+
+@contextmanager
+def ended_by_power_cut(tmp_path, wins):
+    """Give a world that ends by a power cut; what it leaves, see `cut_power`, is in `after` of `tmp_path`."""
+    (tmp_path / "before").mkdir()
+    disk = SimulatedDisk(tmp_path / "before")
+    with disk.watching():
+        world = World(disk.root / "data")
+        yield world
+        cut_power(world, disk, tmp_path / "after", wins)
 
 
 LEFT = {"neither": ("nothing",), "the log": ("commitlog/",), "the journal": ("journals/mqtt_exact",)}

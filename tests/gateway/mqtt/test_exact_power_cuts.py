@@ -7,7 +7,7 @@ import random
 import pytest
 
 from gateway.mqtt import exact
-from tests.support.exactly_once import LEFT, ExactPublisher, let_copies_wait, restart
+from tests.support.exactly_once import LEFT, ExactPublisher, ended_by_power_cut, let_copies_wait, restart
 from tests.support.mqtt import pubcomp, publish, pubrec, pubrel
 from tests.support.mqtt_door import World
 from tests.support.simulated_disk import SimulatedDisk, cut_power
@@ -15,10 +15,7 @@ from tests.support.simulated_disk import SimulatedDisk, cut_power
 
 @pytest.mark.parametrize("left", LEFT)
 def test_message_that_is_sent_again_after_a_power_cut_is_stored_once(tmp_path, left):
-    (tmp_path / "before").mkdir()
-    disk = SimulatedDisk(tmp_path / "before")
-    with disk.watching():
-        world = World(disk.root / "data")
+    with ended_by_power_cut(tmp_path, LEFT[left]) as world:
         world.client(b"keeper", (b"t", 1), clean=False).vanish()
         publisher = ExactPublisher(world)
         publisher.publish(3)
@@ -28,7 +25,6 @@ def test_message_that_is_sent_again_after_a_power_cut_is_stored_once(tmp_path, l
         publisher.publish(3)  # in two batches, under the identifiers of the three before
         publisher.publish(2)
         assert len(publisher.open) == 5
-        cut_power(world, disk, tmp_path / "after", LEFT[left])
     world = World(tmp_path / "after" / "data")
     publisher.connect(world)
     assert publisher.open == {}
@@ -39,10 +35,7 @@ def test_message_that_is_sent_again_after_a_power_cut_is_stored_once(tmp_path, l
 
 
 def test_message_is_stored_that_a_power_cut_took_out_of_the_middle_of_the_log(tmp_path):
-    (tmp_path / "before").mkdir()
-    disk = SimulatedDisk(tmp_path / "before")
-    with disk.watching():
-        world = World(disk.root / "data")
+    with ended_by_power_cut(tmp_path, ("commitlog/", "journals/mqtt_exact")) as world:
         world.client(b"keeper", (b"t", 1), clean=False).vanish()
         publisher = ExactPublisher(world)
         publisher.publish(1)
@@ -53,7 +46,6 @@ def test_message_is_stored_that_a_power_cut_took_out_of_the_middle_of_the_log(tm
         publisher.publish(1)  # under the identifier of the one before
         end = world.broker.end_place
         publisher.publish(2)
-        cut_power(world, disk, tmp_path / "after", ("commitlog/", "journals/mqtt_exact"))
     (path,) = (tmp_path / "after" / "data" / "commitlog").iterdir()
     data = bytearray(path.read_bytes())
     data[start:end] = bytes(end - start)
@@ -67,10 +59,7 @@ def test_message_is_stored_that_a_power_cut_took_out_of_the_middle_of_the_log(tm
 
 def test_message_is_stored_when_a_power_cut_leaves_a_compaction_and_not_the_log(tmp_path, monkeypatch):
     monkeypatch.setattr(exact, "COMPACT_BYTES_MIN", 1)  # each batch is a step of one
-    (tmp_path / "before").mkdir()
-    disk = SimulatedDisk(tmp_path / "before")
-    with disk.watching():
-        world = World(disk.root / "data")
+    with ended_by_power_cut(tmp_path, LEFT["the journal"]) as world:
         world.client(b"keeper", (b"t", 1), clean=False).vanish()
         publisher = ExactPublisher(world)
         publisher.publish(3)
@@ -80,7 +69,6 @@ def test_message_is_stored_when_a_power_cut_leaves_a_compaction_and_not_the_log(
         for _ in range(8):
             publisher.publish(2)
         assert len(publisher.open) == 16
-        cut_power(world, disk, tmp_path / "after", LEFT["the journal"])
     world = World(tmp_path / "after" / "data")
     publisher.connect(world)
     assert publisher.open == {}
@@ -90,17 +78,13 @@ def test_message_is_stored_when_a_power_cut_leaves_a_compaction_and_not_the_log(
 
 def test_a_mark_past_the_end_of_the_log_is_none_when_the_log_is_as_long_again(tmp_path, monkeypatch):
     monkeypatch.setattr(exact, "MARK_BYTES", 1)
-    (tmp_path / "before").mkdir()
-    disk = SimulatedDisk(tmp_path / "before")
-    with disk.watching():
-        world = World(disk.root / "data")
+    with ended_by_power_cut(tmp_path, LEFT["the journal"]) as world:
         world.client(b"keeper", (b"t", 1), clean=False).vanish()
         publisher = world.client(b"p", clean=False)
         world.flush()
         world.flushes_by_itself = False
         publisher.send(publish(b"t", b"lost"))
         world.door.exact.keep_up()
-        cut_power(world, disk, tmp_path / "after", LEFT["the journal"])
     world = World(tmp_path / "after" / "data")
     publisher = world.client(b"p", clean=False)
     publisher.send(*[publish(b"t", b"%d" % i, qos=2, packet_id=i) for i in range(1, 6)])
@@ -155,10 +139,7 @@ def test_each_message_is_stored_once_over_power_cuts_and_kills(tmp_path, seed, m
 
 @pytest.mark.parametrize("steps", [0, 1, 2])
 def test_message_in_the_place_of_one_that_a_power_cut_took_is_sent(tmp_path, steps):
-    (tmp_path / "before").mkdir()
-    disk = SimulatedDisk(tmp_path / "before")
-    with disk.watching():
-        world = World(disk.root / "data")
+    with ended_by_power_cut(tmp_path, LEFT["the journal"]) as world:
         subscriber = world.client(b"s", (b"t", 2), clean=False)
         publisher = world.client(b"p")
         world.flush()
@@ -168,7 +149,6 @@ def test_message_in_the_place_of_one_that_a_power_cut_took_is_sent(tmp_path, ste
         (got,) = subscriber.take_deliveries()
         assert got.body == b"lost"
         subscriber.send(*[pubrec(got.packet_id), pubcomp(got.packet_id)][:steps])
-        cut_power(world, disk, tmp_path / "after", LEFT["the journal"])
     world = World(tmp_path / "after" / "data")
     world.client(b"p").send(publish(b"t", b"new", qos=2, packet_id=1))
     subscriber = world.connect(b"s", clean=False)
