@@ -12,6 +12,7 @@ from gateway.amqp.connection import AmqpConnection
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.events import Credential, LoginAsked, ProofCame, SecretCame
 from gateway.amqp.handshake import EXTERNAL, login_refused
+from gateway.amqp.property_block import ANYBODY
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.services import AmqpServices
 from gateway.amqp.states import State, Step, follow
@@ -21,6 +22,7 @@ from gateway.auth.mechanisms import PROOF_ERRORS, Proof, find_proof
 from gateway.auth.password_checks import Attempt
 from gateway.net.protocol import Transport
 
+IMPERSONATOR = "impersonator"  # the tag of users whose messages may say that they are others', as in RabbitMQ
 NOT_RENEWED = "New secret was refused by one of the backends"  # RabbitMQ's words
 
 
@@ -146,7 +148,8 @@ class Entrance:
         self._login = self._proof = self._proven = None
         log_login(self._door.actor(self._transport, identity.user), client, identity.user, is_known=True)
         guest.let_in(client, identity)
-        connection.accept_login(identity.user.encode())
+        tags = self._door.authenticator.find_tags(identity.user, identity.token)
+        connection.accept_login(ANYBODY if IMPERSONATOR in tags else identity.user.encode())
 
     def _refuse(self, refusal: Refusal, why: str, connection: AmqpConnection) -> None:
         login, proof = self._login, self._proof

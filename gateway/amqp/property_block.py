@@ -24,6 +24,7 @@ from gateway.amqp.told_headers import ToldHeaders, is_text, is_topic
 
 EXTRA_BYTES_MAX = 24_576  # of the 32,767 that a record's properties may have; the rest is for route and dispatch
 BLOCK_BYTES_MAX = (EXTRA_BYTES_MAX - 48) // 4 * 3  # fits in base64, with the names of both and a time to live
+ANYBODY = b"anybody"  # this very object: the user of a connection whose messages may name any user
 _EXTRA_BYTES_MAX = EXTRA_BYTES_MAX
 _BLOCK_BYTES_MAX = BLOCK_BYTES_MAX
 _TOLD_FLAGS = TOLD_FLAGS
@@ -131,12 +132,12 @@ class BlockReader:
         return after
 
     def check_user(self, buf: bytes | bytearray | memoryview, user: bytes) -> None:
-        """Check that the block names no user but `user`.
+        """Check that the block names no user but `user`, which may be `ANYBODY`.
 
         Raises:
             AmqpError: PRECONDITION_FAILED.
         """
-        if self.user_id_start < 0:
+        if self.user_id_start < 0 or user is ANYBODY:
             return
         named = octets.read_bytes(buf, self.user_id_start, self.user_id_end)
         if named != user:

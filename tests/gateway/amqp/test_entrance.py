@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from pamqp.commands import Channel, Connection, Queue
+from pamqp.commands import Basic, Channel, Connection, Queue
 
+from gateway.auth.user_rows import NameRow
 from gateway.auth.users import hash_for_scram
 from tests.support import amqp
 from tests.support.amqp_door import CAPABILITIES, AmqpWorld
+from tests.support.logins import quick_hash
 from tests.support.scram import ScramClient
 from tests.support.tokens import SECRET, make
 
@@ -216,3 +218,19 @@ def test_a_password_does_not_run_out_and_is_not_looked_at(world):
     peer = world.client(user="alice", password="secret")
     (answer,) = update(peer, b"odd").take()
     assert isinstance(answer, Connection.UpdateSecretOk)
+
+
+@pytest.mark.parametrize(("tags", "may"), [(("impersonator",), True), (("administrator",), False), ((), False)])
+def test_who_has_the_tag_for_it_publishes_in_the_name_of_others(tmp_path, engine_maker, tags, may):
+    world = AmqpWorld(tmp_path, make_engine=engine_maker)
+    world.authenticator.keep_users(world.broker.table("auth_users"))
+    stored = world.authenticator.stored
+    stored.put_user("ann", quick_hash("secret"), tags, "")
+    stored.set_names("/", "ann", NameRow(".*", ".*", ".*"))
+    world.turn()
+    peer = world.client(user="ann", password="secret")
+    peer.declare("q")
+    peer.publish(b"x", key="q", user_id="bob")
+    found = peer.call(Basic.Get(queue="q", no_ack=True))
+    assert (found.properties.user_id if may else found.reply_code) == ("bob" if may else 406)
+    world.close()

@@ -4,7 +4,7 @@ import pytest
 
 from core.properties import decode_properties
 from gateway.amqp.errors import AmqpError
-from gateway.amqp.property_block import EXTRA_BYTES_MAX, BlockReader
+from gateway.amqp.property_block import ANYBODY, EXTRA_BYTES_MAX, BlockReader
 from gateway.amqp.stored_properties import StoredProperties
 from tests.support import amqp
 
@@ -123,6 +123,9 @@ def test_only_the_user_that_is_there_may_be_named():
     reader.check_user(block, b"me")
     with pytest.raises(AmqpError, match="user_id property set to 'me' but authenticated user was 'you'"):
         reader.check_user(block, b"you")
+    reader.check_user(block, ANYBODY)
+    with pytest.raises(AmqpError):
+        reader.check_user(block, bytes(bytearray(ANYBODY)))  # a user of that name
 
 
 def test_a_time_to_live_and_copies_are_seen_wherever_they_stand():
