@@ -16,6 +16,7 @@ from gateway.net.listener import ListenError
 from gateway.net.streams.tls import TlsLayer
 from gateway.net.streams.tls_context import make_context
 from tests.support.certificates import client_context, make_files
+from tests.support.commands import run_python
 
 pytestmark = pytest.mark.asyncio
 
@@ -144,3 +145,12 @@ async def test_routes_are_made_beside_the_loop_before_somebody_asks(monkeypatch)
     assert asked == [(module.NOWHERE, 404)]
     await server.stop()
     await find_no_route(_api())
+
+
+@pytest.mark.slow
+async def test_what_long_answers_need_is_loaded_before_somebody_asks():
+    program = (
+        "import asyncio, sys\nfrom fastapi import FastAPI\nfrom gateway.admin.server import find_no_route\n"
+        "asyncio.run(find_no_route(FastAPI()))\nprint('anyio._backends._asyncio' in sys.modules)"
+    )
+    assert run_python("-c", program).stdout == "True\n"
