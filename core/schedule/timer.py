@@ -13,15 +13,10 @@ import logging
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Protocol
 
-from core.engine import Engine, Holder, Outcome, Places, Table
 from core.errors import LmqError
-from core.lmq.consumer_offsets import ConsumerOffsets
 from core.lmq.waiters import Reader
-from core.message import AWAY, PublishBatch, Route, StoredBatch
-from core.metrics import Metrics
-from core.room import Room
+from core.message import AWAY, Route, StoredBatch
 from core.schedule.far_days import FarDays
 from core.schedule.hand_on import COUNT_MAX, Destination, HandOn
 from core.schedule.near_slot import Entry, NearSlot, find_rows, read_texts
@@ -39,6 +34,7 @@ from core.schedule.slots import (
     strip_due,
 )
 from core.schedule.taking_back import TakenBack, Waiting, cancel_prefix, put_cancel
+from core.schedule.timer_broker import TimerBroker
 
 LOGGER = logging.getLogger(__name__)
 
@@ -50,55 +46,6 @@ AGAIN_MS = 1_000  # how long to wait where nothing can be stored
 
 Resolver = Callable[[bytes, int], Destination | None]
 """Says where a message goes by its properties, those of its waiting record but the timer's own, and its flag."""
-
-
-class TimerBroker(Protocol):
-    """What the timer asks of the broker."""
-
-    consumer_offsets: ConsumerOffsets
-    metrics: Metrics
-    room: Room
-
-    @property
-    def engine(self) -> Engine:
-        """What keeps the messages."""
-
-    @property
-    def is_failed(self) -> bool:
-        """Whether nothing can be promised any more."""
-
-    def table(self, name: str) -> Table:
-        """Return the durable table `name`."""
-
-    def places(self, name: str) -> Places:
-        """Return the places `name`."""
-
-    def route_rocketmq(self, topic: bytes, queue_id: int, dispatch: Sequence[bytes], prefix: bytes = b"") -> Route:
-        """Return a route to a topic's queue."""
-
-    def publish_batch(self, batch: PublishBatch, now_ms: int) -> None:
-        """Append messages and wake their readers."""
-
-    def find_queue(self, key: bytes) -> int:
-        """Return the number of a queue, or -1."""
-
-    def open_queue(self, queue_ref: int, then: Outcome) -> None:
-        """Call back when the ends of a queue are known."""
-
-    def max_offset(self, queue_ref: int) -> int:
-        """Return the next offset to be given."""
-
-    def read(self, queue_ref: int, offset: int, into: StoredBatch, count_max: int, bytes_max: int) -> int:
-        """Read on in one queue."""
-
-    def request_run(self, reader: Reader) -> None:
-        """Call `reader.on_ready` in the next turn."""
-
-    def when_stored(self, ticket: int, then: Outcome) -> None:
-        """Call back when the messages of a ticket are safe, or lost."""
-
-    def hold(self, positions: Holder) -> None:
-        """Keep what `positions` names from retention."""
 
 
 def _nothing(at_ms: int) -> None:

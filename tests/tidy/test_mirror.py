@@ -10,6 +10,7 @@ from tests.support.sources import PRODUCT_SOURCES, ROOT
 WITHOUT_TESTS = {
     "core/record_journal.py",  # what a journal must be able to do, for the type checker only
     "gateway/amqp/queue_ties.py",  # as that, of a queue's consumers and surroundings
+    "core/schedule/timer_broker.py",  # as that, of the broker that a timer stands on
     "core/stage.py",  # names; those that tell a stage have the tests
     "gateway/version.py",  # one constant
     "gateway/way_names.py",  # constants
