@@ -85,14 +85,15 @@ def pytest_report_header():
     return f"lmq-gateway: {'compiled' if IS_COMPILED else 'uncompiled'}"
 
 
-def pytest_collection_modifyitems(items):
-    """Skip what needs the compiled modules where there are none; let no test hang."""
+def pytest_collection_modifyitems(config, items):
+    """Skip what needs the compiled modules where there are none; let no test hang, unless `--timeout` says how long."""
+    is_limited = config.getoption("timeout", None) is not None
     for item in items:
         if not IS_COMPILED and item.get_closest_marker("compiled"):
             item.add_marker(pytest.mark.skip(reason="needs the compiled modules"))
         if os.environ.get("LMQ_COMPILE") == "none" and is_for_one_build(item):
             item.add_marker(pytest.mark.skip(reason="is run in the compiled build"))
-        if not item.get_closest_marker("timeout"):
+        if not is_limited and not item.get_closest_marker("timeout"):
             limit_s = SPARK_TEST_S_MAX if item.get_closest_marker("spark") else TEST_S_MAX
             item.add_marker(pytest.mark.timeout(limit_s))
 
