@@ -41,6 +41,7 @@ COMMIT_S = 5.0
 LOCK_S = 20.0  # locks are renewed
 WAIT_S = 15.0  # of a pull at the broker
 OFFSETS_DIR = Path("~/.rocketmq_offsets")
+WHERE: Mapping[object, str] = {"first": "CONSUME_FROM_FIRST_OFFSET", "last": "CONSUME_FROM_LAST_OFFSET"}
 
 
 class PushConsumer(Member):
@@ -200,9 +201,7 @@ class PushConsumer(Member):
                     "groupName": self.group,
                     "consumeType": "CONSUME_PASSIVELY",
                     "messageModel": "BROADCASTING" if self._broadcasting else "CLUSTERING",
-                    "consumeFromWhere": "CONSUME_FROM_FIRST_OFFSET"
-                    if self._consume_from == "first"
-                    else "CONSUME_FROM_LAST_OFFSET",
+                    "consumeFromWhere": WHERE.get(self._consume_from, "CONSUME_FROM_TIMESTAMP"),
                     "unitMode": False,
                     "subscriptionDataSet": [one.describe() for one in self._subscriptions.values()],
                 }

@@ -8,7 +8,17 @@ import pytest
 import pytest_asyncio
 
 from gateway.rocketmq.topic_table import Topic
-from lmq import MessageQueue, NotFoundError, OutMessage, Producer, PullConsumer, SdkError, pull_consumer
+from lmq import (
+    MessageQueue,
+    NotFoundError,
+    OutMessage,
+    Producer,
+    PullConsumer,
+    SdkError,
+    amqp_queue,
+    mqtt_queue,
+    pull_consumer,
+)
 from lmq.client import Client
 from lmq.remoting.commands import Command, answer, encode_json
 from lmq.remoting.response_codes import ResponseCode
@@ -62,6 +72,20 @@ async def test_a_light_queue_of_a_wide_dispatch_has_its_own_numbers(producer, co
     await fill(producer, 3, dispatch=names)
     result = await consumer.pull(names[-1], 1)
     assert [message.queue_offset for message in result.messages] == [1, 2]
+
+
+async def test_light_queues_are_read_by_name_by_filter_and_by_amqp_queue(gateway, producer, consumer):
+    by_filter, by_queue = mqtt_queue("site/+/temp"), amqp_queue("work")
+    gateway.broker.bind_filter(b"site/+/temp", by_filter.encode(), hides_dollar=True)
+    await producer.send("T", b"mine", dispatch="%LMQ%mine")
+    await producer.publish("site/1/temp", b"21.5")
+    await producer.send("T", b"job", dispatch=by_queue)
+    for name, body in (("%LMQ%mine", b"mine"), (by_filter, b"21.5"), (by_queue, b"job")):
+        assert [message.body for message in (await consumer.pull(name, 0, wait_s=5)).messages] == [body]
+        reading = consumer.messages(name, from_="first", commit=True)
+        message = await anext(reading)
+        await reading.aclose()
+        assert (message.queue, message.body) == (name, body)
 
 
 async def test_a_pull_waits_for_a_message_and_no_longer(gateway, producer, consumer):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import UTC, datetime
 
 import pytest
 
@@ -159,7 +160,11 @@ async def test_operators_see_a_consumer_and_have_it_consume_by_hand(gateway, nam
     await broker.close()
 
 
-async def test_what_is_wanted_is_said_in_heartbeats(server):
+@pytest.mark.parametrize(
+    ("consume_from", "word"),
+    [("first", "FIRST_OFFSET"), ("last", "LAST_OFFSET"), (datetime(2026, 1, 1, tzinfo=UTC), "TIMESTAMP")],
+)
+async def test_what_is_wanted_is_said_in_heartbeats(server, consume_from, word):
     table = {"b": {"brokerAddrs": {"0": server.address}, "brokerName": "b"}}
     server.on[106] = lambda request: _said(request, {"brokerAddrTable": table})
     server.on[105] = lambda request: _said(
@@ -171,12 +176,14 @@ async def test_what_is_wanted_is_said_in_heartbeats(server):
     )
     server.on[38] = lambda request: _said(request, {"consumerIdList": ["me"]})
     server.on[11] = lambda request: None
-    async with PushConsumer(server.address, "g", Heard(), client_id="me") as consumer:
+    server.on[29] = server.on[30] = lambda request: answer(request, 0, ext={"offset": "0"})
+    async with PushConsumer(server.address, "g", Heard(), client_id="me", consume_from=consume_from) as consumer:
         consumer.subscribe("T", "a || b")
         await until(lambda: MessageQueue("T", "b", 0) in consumer.assigned)
     said = [json.loads(bytes(request.body)) for request in server.requests if request.code == 34][-1]
     (group,) = said["consumerDataSet"]
     assert (group["groupName"], group["consumeType"], group["messageModel"]) == ("g", "CONSUME_PASSIVELY", "CLUSTERING")
+    assert group["consumeFromWhere"] == f"CONSUME_FROM_{word}"
     wanted = {one["topic"]: one["subString"] for one in group["subscriptionDataSet"]}
     assert wanted == {"T": "a || b", "%RETRY%g": "*"}
 
