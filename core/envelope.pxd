@@ -11,6 +11,9 @@ cdef int _RESPONSE_TOPIC
 cdef int _CORRELATION
 cdef int _PAIR
 cdef int _ESCAPED_CONTENT_TYPE
+cdef int _HAS_ZERO
+cdef int _HAS_SEPARATOR
+cdef int _HAS_HIGH
 cdef bytes _DIGITS
 cdef long long _TTL_MS_MAX
 
@@ -19,10 +22,13 @@ cdef long long _TTL_MS_MAX
 cpdef int field_code(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except -1
 
 
+cdef bint _is_of_each_record(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t size) except -1
+
+
 cdef int _own_code(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t size) except -1
 
 
-@cython.locals(seen=int, letter=int, pos=Py_ssize_t)
+@cython.locals(kinds=int)
 cpdef bint is_text(const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end) except -1
 
 

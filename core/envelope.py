@@ -42,6 +42,9 @@ _PAIR = FIELD_PAIR
 _ESCAPED_CONTENT_TYPE = FIELD_ESCAPED_CONTENT_TYPE
 ESCAPED_RATIO_MAX = 3  # bytes of an escaped one
 _TTL_MS_MAX = TTL_MS_MAX
+_HAS_ZERO = octets.HAS_ZERO
+_HAS_SEPARATOR = octets.HAS_SEPARATOR
+_HAS_HIGH = octets.HAS_HIGH
 _DIGITS = b"0123456789ABCDEF"
 
 
@@ -55,10 +58,21 @@ def field_code(buf: bytes | bytearray | memoryview, pos: int, end: int) -> int:
         return _OTHER
     if size >= 4 and octets.read_u32(buf, pos) == 0x4C4D515F:  # LMQ_
         return _own_code(buf, pos, size)
+    if _is_of_each_record(buf, pos, size):
+        return _HIDDEN
     name = octets.read_bytes(buf, pos, end)
     if name == b"CONTENT_TYPE":
         return _CONTENT_TYPE
     return _HIDDEN if name in RESERVED else _OTHER
+
+
+def _is_of_each_record(buf: bytes | bytearray | memoryview, pos: int, size: int) -> bool:
+    """Return whether a name is one that stands in nearly every record: an object made for each would be dear."""
+    if size == 20:
+        return octets.starts_with(buf, pos, b"INNER_MULTI_DISPATCH")
+    if size == 24:
+        return octets.starts_with(buf, pos, b"INNER_MULTI_QUEUE_OFFSET")
+    return size == 8 and octets.starts_with(buf, pos, b"__CRC32#")
 
 
 def _own_code(buf: bytes | bytearray | memoryview, pos: int, size: int) -> int:
@@ -79,14 +93,11 @@ def _own_code(buf: bytes | bytearray | memoryview, pos: int, size: int) -> int:
 
 def is_text(buf: bytes | bytearray | memoryview, start: int, end: int) -> bool:
     """Return whether [start, end) is UTF-8 without U+0000."""
-    seen = 0
-    for pos in range(start, end):
-        letter = buf[pos]
-        if letter == 0:
-            return False
-        seen |= letter
-    if seen < 0x80:
+    kinds = octets.kinds_of(buf, start, end)
+    if kinds & (_HAS_ZERO | _HAS_HIGH) == 0:
         return True
+    if kinds & _HAS_ZERO:
+        return False
     try:
         octets.read_bytes(buf, start, end).decode()
     except UnicodeDecodeError:
@@ -96,7 +107,7 @@ def is_text(buf: bytes | bytearray | memoryview, start: int, end: int) -> bool:
 
 def is_plain(buf: bytes | bytearray | memoryview, start: int, end: int) -> bool:
     """Return whether [start, end) has neither of the two separators."""
-    return octets.find_byte(buf, 1, start, end) < 0 and octets.find_byte(buf, 2, start, end) < 0
+    return octets.kinds_of(buf, start, end) & _HAS_SEPARATOR == 0
 
 
 def read_decimal(buf: bytes | bytearray | memoryview, pos: int, end: int) -> int:

@@ -32,5 +32,35 @@ static inline int lmq_decimal(unsigned char *out, uint64_t v) {
     memcpy(out, tmp + at, 20 - at);
     return 20 - at;
 }
+/* Which kinds of letters there are: 1 for a zero, 2 for the separators 1 and 2, 4 for what is not ASCII. */
+#define LMQ_EACH(byte) (0x0101010101010101u * (uint64_t)(byte))
+#define LMQ_TOP LMQ_EACH(0x80)
+static inline int lmq_kinds_of_word(uint64_t w) {
+    if (!((w | ((w - LMQ_EACH(3)) & ~w)) & LMQ_TOP)) return 0; /* ASCII, all from 3 on: nearly every word */
+    uint64_t one = w ^ LMQ_EACH(1), two = w ^ LMQ_EACH(2);
+    uint64_t zero = (w - LMQ_EACH(1)) & ~w;
+    uint64_t parts = ((one - LMQ_EACH(1)) & ~one) | ((two - LMQ_EACH(1)) & ~two);
+    return (zero & LMQ_TOP ? 1 : 0) | (parts & LMQ_TOP ? 2 : 0) | (w & LMQ_TOP ? 4 : 0);
+}
+static inline int lmq_kinds(const unsigned char *p, size_t n) {
+    uint64_t word = LMQ_EACH(0x20);
+    int kinds = 0;
+    if (n < 8) { /* a load of a fixed size is one instruction; letters may be looked at twice */
+        if (n >= 4) {
+            memcpy(&word, p, 4);
+            memcpy((unsigned char *)&word + 4, p + n - 4, 4);
+        } else if (n > 0) {
+            unsigned char few[3] = {p[0], p[n / 2], p[n - 1]};
+            memcpy(&word, few, 3);
+        }
+        return lmq_kinds_of_word(word);
+    }
+    for (size_t at = 0; at + 8 < n; at += 8) {
+        memcpy(&word, p + at, 8);
+        kinds |= lmq_kinds_of_word(word);
+    }
+    memcpy(&word, p + n - 8, 8);
+    return kinds | lmq_kinds_of_word(word);
+}
 
 #endif

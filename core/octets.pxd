@@ -13,6 +13,7 @@ cdef extern from "core/octets.h" nogil:
     void lmq_store_u32(unsigned char *p, uint32_t v) noexcept
     int lmq_decimal(unsigned char *out, uint64_t v) noexcept
     void lmq_fetch_ahead(const void *p) noexcept
+    int lmq_kinds(const unsigned char *p, size_t n) noexcept
 
 
 @cython.boundscheck(False)
@@ -150,6 +151,13 @@ cdef inline Py_ssize_t find_byte(
         return -1
     found = <const unsigned char *> memchr(&buf[pos], <int> value, end - pos)
     return -1 if found == NULL else found - &buf[pos] + pos
+
+
+@cython.boundscheck(False)
+cdef inline int kinds_of(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except -1:
+    if pos < 0 or end > buf.shape[0] or pos > end:
+        raise IndexError("outside a buffer")
+    return lmq_kinds(&buf[pos], <size_t> (end - pos)) if end > pos else 0
 
 
 @cython.boundscheck(False)

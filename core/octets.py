@@ -9,6 +9,9 @@ from __future__ import annotations
 import zlib
 
 _OUTSIDE = "outside a buffer"
+HAS_ZERO = 1  # what `kinds_of` finds
+HAS_SEPARATOR = 2
+HAS_HIGH = 4
 
 
 def _check(length: int, pos: int, size: int) -> None:
@@ -129,6 +132,16 @@ def find_byte(buf: bytes | bytearray | memoryview, value: int, pos: int, end: in
     if pos < 0 or end > len(buf) or pos > end:
         raise IndexError(_OUTSIDE)
     return bytes(buf[pos:end]).find(value) + pos if value in bytes(buf[pos:end]) else -1
+
+
+def kinds_of(buf: bytes | bytearray | memoryview, pos: int, end: int) -> int:
+    """Return which kinds of bytes [pos, end) has: HAS_ZERO, HAS_SEPARATOR for 0x01 and 0x02, HAS_HIGH from 0x80 on."""
+    if pos < 0 or end > len(buf) or pos > end:
+        raise IndexError(_OUTSIDE)
+    there = set(bytes(buf[pos:end]))
+    kinds = HAS_ZERO if 0 in there else 0
+    kinds |= HAS_SEPARATOR if there & {1, 2} else 0
+    return kinds | (HAS_HIGH if max(there, default=0) >> 7 else 0)
 
 
 def crc32(buf: bytes | bytearray | memoryview, pos: int, end: int) -> int:

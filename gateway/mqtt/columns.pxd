@@ -2,7 +2,7 @@ import cython
 
 from core cimport octets
 from core.message cimport PublishBatch
-from gateway.mqtt.publish_properties cimport PublishProperties
+from gateway.mqtt.publish_properties cimport PublishProperties, extra_bytes_max
 
 cdef Py_ssize_t _ACK_BYTES_MAX
 cdef Py_ssize_t _EXTRA_BYTES_MIN
@@ -30,7 +30,7 @@ cdef class RunColumns:
     cdef unsigned char[::1] near
     cdef unsigned char[::1] acks
     cdef PublishProperties properties
-    cdef object _extra
+    cdef unsigned char[::1] _extra
     cdef Py_ssize_t _extra_used
     cdef Py_ssize_t _extra_rows
     cdef Py_ssize_t _block_start
@@ -47,7 +47,7 @@ cdef class RunColumns:
         self, const unsigned char[::1] buf, Py_ssize_t at, Py_ssize_t end, Py_ssize_t i
     ) except? -99
 
-    @cython.locals(need=Py_ssize_t)
+    @cython.locals(need=Py_ssize_t, larger="unsigned char[::1]")
     cdef void _write_extra(self, const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, Py_ssize_t i) except *
 
     @cython.locals(i=Py_ssize_t)

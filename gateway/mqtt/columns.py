@@ -9,7 +9,7 @@ from array import array
 
 from core import octets
 from core.message import FLAG_BARE, FLAG_EXPIRES, FLAG_MARK, PublishBatch
-from gateway.mqtt.publish_properties import MALFORMED, PublishProperties
+from gateway.mqtt.publish_properties import MALFORMED, PublishProperties, extra_bytes_max
 
 RUN_COUNT_MAX = 1024  # messages in a batch: enough to make the cost of a batch vanish
 NEAR_BYTES_MAX = 2048  # a read up to this size is decoded from a copy: a view of it would cost more
@@ -41,7 +41,7 @@ class RunColumns:
         self.near: bytearray | memoryview = memoryview(bytearray(NEAR_BYTES_MAX))
         self.acks = bytearray(_ACK_BYTES_MAX * capacity)  # one for each message at most
         self.properties = PublishProperties()
-        self._extra = bytearray(_EXTRA_BYTES_MIN)  # the batch's own encoded properties
+        self._extra: bytearray | memoryview = bytearray(_EXTRA_BYTES_MIN)  # the batch's own encoded properties
         self._extra_used = 0
         self._extra_rows = 0  # rows of the batch that may have some
         self._block_start = 0  # of the message before
@@ -99,7 +99,7 @@ class RunColumns:
         return pos + size
 
     def _write_extra(self, buf: bytes | bytearray | memoryview, pos: int, end: int, i: int) -> None:
-        need = self._extra_used + self.properties.extra_bytes_max(end - pos)
+        need = self._extra_used + extra_bytes_max(end - pos)
         if need > len(self._extra):
             larger = bytearray(2 * need)
             octets.copy_bytes(larger, 0, self._extra, 0, self._extra_used)

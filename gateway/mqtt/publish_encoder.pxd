@@ -2,7 +2,7 @@ import cython
 
 from core cimport octets
 from core.message cimport StoredBatch
-from gateway.mqtt.publish_properties cimport BlockWriter
+from gateway.mqtt.publish_block cimport BlockWriter, block_bytes_max
 from gateway.mqtt.topic_aliases cimport TopicAliases
 
 cdef Py_ssize_t _SCRATCH_BYTES
@@ -68,7 +68,7 @@ cdef class PublishEncoder:
     @cython.locals(topic_size=Py_ssize_t, size=Py_ssize_t)
     cdef int _find_alias(self, StoredBatch batch, const unsigned char[::1] buf, Py_ssize_t i, Form form) except? -99
 
-    @cython.locals(age_ms="long long", start=Py_ssize_t)
+    @cython.locals(age_ms="long long", start=Py_ssize_t, end=Py_ssize_t, is_own=bint)
     cdef Py_ssize_t _write_block(
         self, StoredBatch batch, const unsigned char[::1] buf, Py_ssize_t i, Form form, int alias,
         unsigned char[::1] out,

@@ -6,7 +6,7 @@ from array import array
 
 from core import octets
 from core.message import FLAG_BARE, FLAG_EXPIRES, FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, FLAG_RETAIN, StoredBatch
-from gateway.mqtt.publish_properties import BlockWriter
+from gateway.mqtt.publish_block import BlockWriter, block_bytes_max
 from gateway.mqtt.topic_aliases import TopicAliases
 
 READ_BYTES_MAX = 512 * 1024  # what one read takes from the log: a batch of messages of the usual sizes
@@ -160,7 +160,7 @@ class PublishEncoder:
                 continue
             if batch.flag[i] & _FLAG_EXPIRES:
                 self._expires = True
-            bytes_max = self._blocks.block_bytes_max(batch.properties_end[i] - batch.properties_start[i])
+            bytes_max = block_bytes_max(batch.properties_end[i] - batch.properties_start[i])
             size += bytes_max + 2 * _LENGTH_BYTES_MAX
             if bytes_max > largest:
                 largest = bytes_max
@@ -175,7 +175,7 @@ class PublishEncoder:
         topic_size = batch.topic_end[i] - batch.topic_start[i]
         if form.packet_bytes_max:  # an alias that is told must not make a packet larger than the client takes
             size = topic_size + batch.body_end[i] - batch.body_start[i] + 4 + 2 * _LENGTH_BYTES_MAX
-            size += self._blocks.block_bytes_max(batch.properties_end[i] - batch.properties_start[i])
+            size += block_bytes_max(batch.properties_end[i] - batch.properties_start[i])
             if size > form.packet_bytes_max:
                 return 0
         return form.aliases.find(octets.read_bytes(buf, batch.topic_start[i], batch.topic_end[i]))
@@ -196,7 +196,9 @@ class PublishEncoder:
         if age_ms < 0:
             age_ms = 0
         start = batch.properties_start[i]
-        return self._blocks.write(buf, start, batch.properties_end[i], age_ms, form.identifier, out, 0, alias)
+        end = batch.properties_end[i]
+        is_own = batch.flag[i] & _FLAG_MARK_MASK == _FLAG_MARK
+        return self._blocks.write(buf, start, end, age_ms, form.identifier, out, 0, alias, is_own)
 
     def _write(
         self,

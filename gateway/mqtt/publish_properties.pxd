@@ -5,11 +5,9 @@ from core.envelope cimport (
     field_code,
     is_plain,
     is_text,
-    read_decimal,
     write_escaped,
     write_escaped_field,
     write_field,
-    write_unescaped,
 )
 
 cdef int _SOUND
@@ -19,14 +17,6 @@ cdef int _NO_ALIAS
 cdef int _TOO_LARGE
 cdef Py_ssize_t _BYTES_MAX
 cdef int _OTHER
-cdef int _HIDDEN
-cdef int _CONTENT_TYPE
-cdef int _ESCAPED_CONTENT_TYPE
-cdef int _TTL_MS
-cdef int _FORMAT
-cdef int _RESPONSE_TOPIC
-cdef int _CORRELATION
-cdef int _PAIR
 cdef bytes _CONTENT_TYPE_NAME
 cdef bytes _ESCAPED_NAME
 cdef bytes _CORRELATION_NAME
@@ -36,8 +26,8 @@ cdef bytes _RESPONSE_TOPIC_NAME
 cdef bytes _TTL_NAME
 cdef Py_ssize_t _EXTRA_RATIO
 cdef Py_ssize_t _EXTRA_BYTES
-cdef long long _SECONDS_MAX
-cdef Py_ssize_t _LENGTH_MAX
+cdef int _HAS_SEPARATOR
+cdef int _NOT_ASCII_TEXT
 
 
 @cython.final
@@ -52,11 +42,12 @@ cdef class PublishProperties:
     cdef Py_ssize_t _correlation_start
     cdef Py_ssize_t _correlation_end
     cdef Py_ssize_t _users_start
+    cdef int _users_kinds
     cdef long long _seen
 
     cdef void _forget(self) noexcept
 
-    @cython.locals(name=int, after=Py_ssize_t, bit="long long")
+    @cython.locals(name=int, after=Py_ssize_t, bit="long long", kinds=int, _=int)
     cpdef int read(self, const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except -1
 
     @cython.locals(after=Py_ssize_t)
@@ -71,59 +62,20 @@ cdef class PublishProperties:
     ) except -1
 
 
+cpdef Py_ssize_t extra_bytes_max(Py_ssize_t size)
+
+
 @cython.locals(pos=Py_ssize_t)
-cdef bint _is_topic(const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end) except -1
+cpdef bint is_topic(const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end) except -1
 
 
-@cython.locals(after=Py_ssize_t, _=int)
-cdef Py_ssize_t _skip_user(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except? -9
+cdef bint _are_own(
+    const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t name_end, Py_ssize_t value_start, Py_ssize_t end
+) except -1
 
 
-cdef bint _is_own_name(const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end) except -1
-
-
-@cython.locals(name=int, name_start=Py_ssize_t, name_end=Py_ssize_t, value_start=Py_ssize_t)
+@cython.locals(name=int, name_start=Py_ssize_t, name_end=Py_ssize_t, value_start=Py_ssize_t, is_own=bint)
 cdef Py_ssize_t _write_users(
-    const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, unsigned char[::1] out, Py_ssize_t out_pos
+    const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, bint are_plain, unsigned char[::1] out,
+    Py_ssize_t out_pos,
 ) except -1
-
-
-@cython.final
-cdef class BlockWriter:
-    cdef unsigned char[::1] _block
-
-    @cython.locals(size=Py_ssize_t)
-    cpdef Py_ssize_t write(
-        self, const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, long long age_ms, long long identifier,
-        unsigned char[::1] out, Py_ssize_t out_pos, int alias=*,
-    ) except -1
-
-    @cython.locals(
-        size=Py_ssize_t, before=Py_ssize_t, after=Py_ssize_t, name_end=Py_ssize_t, code=int, seen=int, bit=int
-    )
-    cdef Py_ssize_t _write_fields(
-        self, const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, long long age_ms, unsigned char[::1] out
-    ) except -1
-
-
-@cython.locals(left_ms="long long", after=Py_ssize_t)
-cdef Py_ssize_t _write_known(
-    const unsigned char[::1] buf, int code, Py_ssize_t start, Py_ssize_t end, long long age_ms,
-    unsigned char[::1] out, Py_ssize_t pos,
-) except -1
-
-
-@cython.locals(size=Py_ssize_t)
-cdef Py_ssize_t _write_user(
-    const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t name_end, Py_ssize_t end, unsigned char[::1] out,
-    Py_ssize_t pos,
-) except -1
-
-
-@cython.locals(middle=Py_ssize_t, name_end=Py_ssize_t, value_end=Py_ssize_t)
-cdef Py_ssize_t _write_pair(
-    const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end, unsigned char[::1] out, Py_ssize_t pos
-) except -1
-
-
-cdef Py_ssize_t _write_varint(unsigned char[::1] out, Py_ssize_t pos, long long value) except -1

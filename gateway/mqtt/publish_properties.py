@@ -1,4 +1,4 @@
-"""Properties of PUBLISH packets on the data path: checked, into a record's properties, and back.
+"""Properties of PUBLISH packets that clients send: checked, and made the properties of a record.
 
 Source: section 3.3.2.3 of MQTT 5; docs/protocols/crossing.md.
 """
@@ -7,23 +7,13 @@ from __future__ import annotations
 
 from core import octets
 from core.envelope import (
-    FIELD_CONTENT_TYPE,
-    FIELD_CORRELATION,
-    FIELD_ESCAPED_CONTENT_TYPE,
-    FIELD_FORMAT,
-    FIELD_HIDDEN,
     FIELD_OTHER,
-    FIELD_PAIR,
-    FIELD_RESPONSE_TOPIC,
-    FIELD_TTL_MS,
     field_code,
     is_plain,
     is_text,
-    read_decimal,
     write_escaped,
     write_escaped_field,
     write_field,
-    write_unescaped,
 )
 from core.properties import (
     CONTENT_TYPE,
@@ -48,14 +38,6 @@ _NO_ALIAS = NO_ALIAS
 _TOO_LARGE = TOO_LARGE
 _BYTES_MAX = PROPERTIES_BYTES_MAX
 _OTHER = FIELD_OTHER
-_HIDDEN = FIELD_HIDDEN
-_CONTENT_TYPE = FIELD_CONTENT_TYPE
-_TTL_MS = FIELD_TTL_MS
-_FORMAT = FIELD_FORMAT
-_RESPONSE_TOPIC = FIELD_RESPONSE_TOPIC
-_CORRELATION = FIELD_CORRELATION
-_ESCAPED_CONTENT_TYPE = FIELD_ESCAPED_CONTENT_TYPE
-_PAIR = FIELD_PAIR
 _CONTENT_TYPE_NAME = CONTENT_TYPE
 _ESCAPED_NAME = ESCAPED_CONTENT_TYPE
 _CORRELATION_NAME = CORRELATION
@@ -65,8 +47,8 @@ _RESPONSE_TOPIC_NAME = RESPONSE_TOPIC
 _TTL_NAME = TTL_MS
 _EXTRA_RATIO = 4  # of a record's properties to those of a packet: escaped, and a name for each
 _EXTRA_BYTES = 128
-_SECONDS_MAX = 0xFFFFFFFF
-_LENGTH_MAX = 0xFFFF
+_HAS_SEPARATOR = octets.HAS_SEPARATOR
+_NOT_ASCII_TEXT = octets.HAS_ZERO | octets.HAS_HIGH
 
 
 class PublishProperties:
@@ -83,6 +65,7 @@ class PublishProperties:
         self._correlation_start = -1
         self._correlation_end = -1
         self._users_start = -1  # before the first user property
+        self._users_kinds = 0  # of their bytes, as `octets.kinds_of` has them
         self._seen = 0
 
     def _forget(self) -> None:
@@ -93,6 +76,7 @@ class PublishProperties:
         self._response_start = -1
         self._correlation_start = -1
         self._users_start = -1
+        self._users_kinds = 0
         self._seen = 0
 
     def read(self, buf: bytes | bytearray | memoryview, pos: int, end: int) -> int:
@@ -105,9 +89,16 @@ class PublishProperties:
             if name == 0x26:
                 if self._users_start < 0:
                     self._users_start = pos
-                pos = _skip_user(buf, pos + 1, end)
-                if pos < 0:
-                    return _MALFORMED
+                pos += 1
+                for _ in range(2):
+                    after = pos + 2 + octets.read_u16(buf, pos) if pos + 2 <= end else end + 1
+                    if after > end:
+                        return _MALFORMED
+                    kinds = octets.kinds_of(buf, pos + 2, after)
+                    if kinds & _NOT_ASCII_TEXT and not is_text(buf, pos + 2, after):
+                        return _MALFORMED
+                    self._users_kinds |= kinds
+                    pos = after
                 continue
             if name > 0x23:
                 return _MALFORMED
@@ -156,14 +147,9 @@ class PublishProperties:
         else:
             self._response_start = start
             self._response_end = end
-            if not _is_topic(buf, start, end):
+            if not is_topic(buf, start, end):
                 return -_VIOLATION
         return end
-
-    @staticmethod
-    def extra_bytes_max(size: int) -> int:
-        """Return how many bytes `write_extra` writes at most for properties of `size` bytes."""
-        return size * _EXTRA_RATIO + _EXTRA_BYTES
 
     def write_extra(self, buf: bytes | bytearray | memoryview, end: int, out: bytearray | memoryview, pos: int) -> int:
         """Write what was read last, up to `end`, as a record's properties; return the position after them.
@@ -192,11 +178,16 @@ class PublishProperties:
             octets.write_u8(out, pos + 2, 2)
             pos += 3
         if self._users_start >= 0:
-            pos = _write_users(buf, self._users_start, end, out, pos)
+            pos = _write_users(buf, self._users_start, end, self._users_kinds & _HAS_SEPARATOR == 0, out, pos)
         return pos
 
 
-def _is_topic(buf: bytes | bytearray | memoryview, start: int, end: int) -> bool:
+def extra_bytes_max(size: int) -> int:
+    """Return how many bytes `write_extra` writes at most for properties of `size` bytes."""
+    return size * _EXTRA_RATIO + _EXTRA_BYTES
+
+
+def is_topic(buf: bytes | bytearray | memoryview, start: int, end: int) -> bool:
     """Return whether answers can go to the topic [start, end)."""
     for pos in range(start, end):
         if buf[pos] < 0x20 or buf[pos] in (0x23, 0x2B):  # MQTT-3.3.2-14
@@ -204,25 +195,23 @@ def _is_topic(buf: bytes | bytearray | memoryview, start: int, end: int) -> bool
     return end > start
 
 
-def _skip_user(buf: bytes | bytearray | memoryview, pos: int, end: int) -> int:
-    """Return the position after a user property at `pos`, or -1 where it is none."""
-    for _ in range(2):
-        after = pos + 2 + octets.read_u16(buf, pos) if pos + 2 <= end else end + 1
-        if after > end or not is_text(buf, pos + 2, after):
-            return -1
-        pos = after
-    return pos
-
-
-def _is_own_name(buf: bytes | bytearray | memoryview, start: int, end: int) -> bool:
-    """Return whether a user property can stand in a record under its own name."""
-    return end > start and field_code(buf, start, end) == _OTHER and is_plain(buf, start, end)
+def _are_own(buf: bytes | bytearray | memoryview, start: int, name_end: int, value_start: int, end: int) -> bool:
+    """Return whether neither name nor value of a user property has a separator, so that both can stand in a record."""
+    return is_plain(buf, start, name_end) and is_plain(buf, value_start, end)
 
 
 def _write_users(
-    buf: bytes | bytearray | memoryview, pos: int, end: int, out: bytearray | memoryview, out_pos: int
+    buf: bytes | bytearray | memoryview,
+    pos: int,
+    end: int,
+    are_plain: bool,  # noqa: FBT001  # a C function
+    out: bytearray | memoryview,
+    out_pos: int,
 ) -> int:
-    """Write the user properties among the checked properties in [pos, end); return the position after them."""
+    """Write the user properties among the checked properties in [pos, end); return the position after them.
+
+    `are_plain` says that none of them has a separator.
+    """
     while pos < end:
         name = buf[pos]
         pos += 1
@@ -231,7 +220,10 @@ def _write_users(
             name_end = name_start + octets.read_u16(buf, pos)
             value_start = name_end + 2
             pos = value_start + octets.read_u16(buf, name_end)
-            if _is_own_name(buf, name_start, name_end) and is_plain(buf, value_start, pos):
+            is_own = name_end > name_start and (  # as `field_code` has it, without a call for most
+                0x61 <= buf[name_start] <= 0x7A or field_code(buf, name_start, name_end) == _OTHER
+            )
+            if is_own and (are_plain or _are_own(buf, name_start, name_end, value_start, pos)):
                 octets.copy_bytes(out, out_pos, buf, name_start, name_end - name_start)
                 out_pos += name_end - name_start
                 octets.write_u8(out, out_pos, 1)
@@ -254,159 +246,3 @@ def _write_users(
         else:
             pos += 2 + octets.read_u16(buf, pos)
     return out_pos
-
-
-class BlockWriter:
-    """Writes the properties of a PUBLISH for a stored message, with their length before them."""
-
-    def __init__(self) -> None:
-        self._block = bytearray(1024)
-
-    @staticmethod
-    def block_bytes_max(size: int) -> int:
-        """Return how many bytes `write` writes at most for a record's properties of `size` bytes."""
-        return 3 * size + _EXTRA_BYTES
-
-    def write(
-        self,
-        buf: bytes | bytearray | memoryview,
-        pos: int,
-        end: int,
-        age_ms: int,
-        identifier: int,
-        out: bytearray | memoryview,
-        out_pos: int,
-        alias: int = 0,
-    ) -> int:
-        """Write the block for a record with properties in [pos, end); return the position after it.
-
-        Args:
-            buf: Where the record lies.
-            pos: Where its properties begin.
-            end: Where they end.
-            age_ms: How many milliseconds the message has lived in the log, -1 where that does not count.
-            identifier: Of the subscription, 0 for none.
-            out: Has room for `block_bytes_max` bytes.
-            out_pos: Where the block goes.
-            alias: Of the topic, 0 for none.
-        """
-        if self.block_bytes_max(end - pos) > len(self._block):
-            self._block = bytearray(self.block_bytes_max(end - pos))
-        size = self._write_fields(buf, pos, end, age_ms, self._block)
-        if identifier:
-            self._block[size] = 0x0B
-            size = _write_varint(self._block, size + 1, identifier)
-        if alias:
-            self._block[size] = 0x23
-            octets.write_u16(self._block, size + 1, alias)
-            size += 3
-        out_pos = _write_varint(out, out_pos, size)
-        octets.copy_bytes(out, out_pos, self._block, 0, size)
-        return out_pos + size
-
-    def _write_fields(
-        self, buf: bytes | bytearray | memoryview, pos: int, end: int, age_ms: int, out: bytearray | memoryview
-    ) -> int:
-        size = 0
-        seen = 0  # a producer of RocketMQ may say things twice, and no packet may
-        while pos < end:
-            after = octets.find_byte(buf, 2, pos, end)
-            if after < 0:
-                after = end
-            name_end = octets.find_byte(buf, 1, pos, after)
-            if name_end >= 0:
-                code = field_code(buf, pos, name_end)
-                if code == _OTHER:
-                    size = _write_user(buf, pos, name_end, after, out, size)
-                elif code == _PAIR:
-                    size = _write_pair(buf, name_end + 1, after, out, size)
-                elif code != _HIDDEN:
-                    bit = 1
-                    bit <<= _CONTENT_TYPE if code == _ESCAPED_CONTENT_TYPE else code
-                    if seen & bit == 0:
-                        before = size
-                        size = _write_known(buf, code, name_end + 1, after, age_ms, out, size)
-                        if size > before:
-                            seen |= bit
-            pos = after + 1
-        return size
-
-
-def _write_known(
-    buf: bytes | bytearray | memoryview,
-    code: int,
-    start: int,
-    end: int,
-    age_ms: int,
-    out: bytearray | memoryview,
-    pos: int,
-) -> int:
-    """Write one of the envelope's fields; return the position after it."""
-    if code == _TTL_MS:
-        left_ms = read_decimal(buf, start, end) - age_ms
-        if age_ms < 0 or left_ms < 0:
-            return pos
-        octets.write_u8(out, pos, 0x02)
-        octets.write_u32(out, pos + 1, min((left_ms + 999) // 1000, _SECONDS_MAX))  # MQTT-3.3.2-6
-        return pos + 5
-    if code == _FORMAT:
-        octets.write_u8(out, pos, 0x01)
-        octets.write_u8(out, pos + 1, 1 if end > start and buf[start] == 0x31 else 0)
-        return pos + 2
-    if code in (_CORRELATION, _ESCAPED_CONTENT_TYPE):
-        after = write_unescaped(buf, start, end, out, pos + 3)
-        if after < 0 or after - pos - 3 > _LENGTH_MAX:
-            return pos
-        if code != _CORRELATION and not is_text(out, pos + 3, after):
-            return pos
-        octets.write_u8(out, pos, 0x09 if code == _CORRELATION else 0x03)
-        octets.write_u16(out, pos + 1, after - pos - 3)
-        return after
-    if not is_text(buf, start, end) or (code == _RESPONSE_TOPIC and not _is_topic(buf, start, end)):
-        return pos
-    octets.write_u8(out, pos, 0x08 if code == _RESPONSE_TOPIC else 0x03)
-    octets.write_u16(out, pos + 1, end - start)
-    octets.copy_bytes(out, pos + 3, buf, start, end - start)
-    return pos + 3 + end - start
-
-
-def _write_user(
-    buf: bytes | bytearray | memoryview, start: int, name_end: int, end: int, out: bytearray | memoryview, pos: int
-) -> int:
-    """Write a user property; what no client of MQTT may be sent is left out."""
-    if not is_text(buf, start, end):
-        return pos
-    size = name_end - start
-    octets.write_u8(out, pos, 0x26)
-    octets.write_u16(out, pos + 1, size)
-    octets.copy_bytes(out, pos + 3, buf, start, size)
-    pos += 3 + size
-    size = end - name_end - 1
-    octets.write_u16(out, pos, size)
-    octets.copy_bytes(out, pos + 2, buf, name_end + 1, size)
-    return pos + 2 + size
-
-
-def _write_pair(
-    buf: bytes | bytearray | memoryview, start: int, end: int, out: bytearray | memoryview, pos: int
-) -> int:
-    middle = octets.find_byte(buf, 0x3D, start, end)
-    if middle < 0:
-        return pos
-    name_end = write_unescaped(buf, start, middle, out, pos + 3)
-    value_end = write_unescaped(buf, middle + 1, end, out, name_end + 2) if name_end >= 0 else -1
-    if value_end < 0:
-        return pos
-    octets.write_u8(out, pos, 0x26)
-    octets.write_u16(out, pos + 1, name_end - pos - 3)
-    octets.write_u16(out, name_end, value_end - name_end - 2)
-    return value_end if is_text(out, pos + 3, name_end) and is_text(out, name_end + 2, value_end) else pos
-
-
-def _write_varint(out: bytearray | memoryview, pos: int, value: int) -> int:
-    while value >= 0x80:
-        octets.write_u8(out, pos, value & 0x7F | 0x80)
-        value >>= 7
-        pos += 1
-    octets.write_u8(out, pos, value)
-    return pos + 1

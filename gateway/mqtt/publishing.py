@@ -21,7 +21,7 @@ from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.exact_log import tag_exact
 from gateway.mqtt.packets import LEVEL_5, Will
 from gateway.mqtt.properties import Property, encode_properties, read_varint
-from gateway.mqtt.publish_properties import PublishProperties
+from gateway.mqtt.publish_properties import PublishProperties, extra_bytes_max
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.rewriting import Rewriting
 from gateway.mqtt.session import Session
@@ -291,7 +291,7 @@ class Publishing:
             batch.flag[0] |= FLAG_BARE
             batch.extra_start[0] = batch.extra_end[0] = 0
             return
-        extra = bytearray(reader.extra_bytes_max(len(block)))
+        extra = bytearray(extra_bytes_max(len(block)))
         batch.extra_start[0] = 0
         batch.extra_end[0] = reader.write_extra(block, len(block), extra, 0)
         batch.extra = extra

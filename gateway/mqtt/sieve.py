@@ -11,8 +11,8 @@ from gateway.auth.permissions import Permissions
 from gateway.mqtt.inflight import InflightWindow
 from gateway.mqtt.packets import LEVEL_5, NO_LOCAL, RETAIN_AS_PUBLISHED
 from gateway.mqtt.properties import write_varint
+from gateway.mqtt.publish_block import BlockWriter, block_bytes_max
 from gateway.mqtt.publish_encoder import Form
-from gateway.mqtt.publish_properties import BlockWriter
 from gateway.mqtt.replay import is_of
 from gateway.mqtt.session import Session, Subscription
 from gateway.mqtt.topics import plain_filter
@@ -98,7 +98,7 @@ def fits(batch: StoredBatch, i: int, subscription: Subscription) -> bool:
         length += 2
     if session.level == LEVEL_5:
         start, end = batch.properties_start[i], batch.properties_end[i]
-        block = bytearray(BlockWriter.block_bytes_max(end - start) + 8)
+        block = bytearray(block_bytes_max(end - start) + 8)
         length += BlockWriter().write(batch.buf, start, end, 0, subscription.identifier, block, 0)
     return 1 + len(write_varint(length)) + length <= session.packet_bytes_max
 

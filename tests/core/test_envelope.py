@@ -77,6 +77,23 @@ def test_text_is_what_mqtt_calls_a_string(data):
     assert is_text(b"x" + data, 1, 1 + len(data)) == expected
 
 
+letters = st.lists(st.sampled_from([0, 1, 2, 3, 97, 127, 128, 129, 195, 164]), max_size=30).map(bytes)
+
+
+@given(letters | st.binary(max_size=40))
+def test_plain_is_what_has_neither_separator(data):
+    assert is_plain(b"\1" + data + b"\2", 1, 1 + len(data)) == (not {1, 2} & set(data))
+
+
+@given(letters)
+def test_text_is_told_from_bytes_wherever_they_stand(data):
+    try:
+        expected = "\0" not in data.decode()
+    except UnicodeDecodeError:
+        expected = False
+    assert is_text(b"\0" + data + b"\0", 1, 1 + len(data)) == expected
+
+
 def test_fields_are_written_as_properties():
     out = bytearray(60)
     end = write_field(b"A", b"xvaluex", 1, 6, out, 0)

@@ -21,6 +21,15 @@ def test_what_is_written_is_read_back(small, middle, large):
     assert octets.read_i64(buf, 6) == large
 
 
+@given(st.lists(st.sampled_from([0, 1, 2, 3, 97, 127, 128, 255]), max_size=20).map(bytes))
+def test_kinds_of_bytes_are_told(data):
+    expected = (octets.HAS_ZERO if 0 in data else 0) | (octets.HAS_SEPARATOR if {1, 2} & set(data) else 0)
+    expected |= octets.HAS_HIGH if any(one >= 128 for one in data) else 0
+    assert octets.kinds_of(b"\0" + data + b"\xff", 1, 1 + len(data)) == expected
+    with pytest.raises(IndexError):
+        octets.kinds_of(data, 0, len(data) + 1)
+
+
 def test_signed_reads_keep_the_sign():
     assert octets.read_i32(b"\xff\xff\xff\xfe", 0) == -2
     assert octets.read_i64(b"\xff" * 8, 0) == -1
