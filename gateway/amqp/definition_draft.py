@@ -253,10 +253,9 @@ def _copy(name: str, vhost: VirtualHost | None, *, has_topic_space: bool) -> Exc
     for exchange in vhost.exchanges:
         if table.find(exchange.name) is None:
             table.add(_copy_exchange(exchange))
-    for exchange in vhost.exchanges:
-        for destination, key, match in exchange.bindings:
-            if isinstance(destination, Exchange):
-                table.bind(table.get(exchange.name), (table.get(destination.name), key, match))
+    for destination in vhost.exchanges:  # not from each exchange on: one may lead to a hundred thousand queues
+        for source, (_, key, match) in vhost.exchanges.bindings_to(destination):
+            table.bind(table.get(source.name), (table.get(destination.name), key, match))
     return table
 
 

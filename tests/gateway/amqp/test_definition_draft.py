@@ -60,3 +60,16 @@ def test_what_goes_meanwhile_is_passed_over(world):
     for _ in steps:
         pass
     assert vhost.exchanges.find("x") is None
+
+
+def test_draft_knows_which_exchanges_lead_to_which(world):
+    vhost = world.amqp.vhost
+    for name in ("x", "y"):
+        vhost.add_exchange(Exchange(name, "direct", durable=True, auto_delete=False, internal=False))
+    vhost.bind(vhost.exchanges.get("x"), (vhost.exchanges.get("y"), "k", None))
+    world.client().declare("q")
+    vhost.bind(vhost.exchanges.get("x"), ("q", "k", None))
+    table = HostDraft("/", vhost, has_topic_space=True)._table
+    found = [(source.name, key) for source, (_, key, _) in table.bindings_to(table.get("y"))]
+    assert found == [("x", "k")]
+    assert list(table.get("x").bindings) == [(table.get("y"), "k", None)]
