@@ -11,7 +11,7 @@ COPY lmq lmq
 COPY spark_analytics spark_analytics
 # A module that does not compile is an error here: else the image would be several times slower, and nobody would know.
 # All extras of a gateway: what a setting may ask for is there.
-RUN LMQ_COMPILE=all /opt/lmq/bin/pip install --no-cache-dir -c requirements/constraints.txt --no-build-isolation '.[amqtt,bridge,clients,jwt,ldap,otel,postgresql]' \
+RUN LMQ_COMPILE=all /opt/lmq/bin/pip install --no-cache-dir -c requirements/constraints.txt --no-build-isolation '.[amqtt,argon2,bridge,clients,jwt,ldap,otel,postgresql]' \
     && /opt/lmq/bin/pip uninstall -y setuptools cython wheel
 
 # For compose's profile "spark": the same sources with Spark and a Java, as master, as worker, and to run reports.

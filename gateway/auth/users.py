@@ -1,7 +1,8 @@
 """Users by name, and passwords as they are kept.
 
 `scrypt$n$r$p$salt$hash`; pbkdf2 with SHA-256 or SHA-512; or `scram-sha-256$rounds$salt$keys`, which serves SCRAM too.
-Hashes of others are read as they are: mosquitto's (`$7$…`, `$6$…`), and RabbitMQ's as `rabbitmq-sha256$salt$hash`.
+Hashes of others are read as they are: mosquitto's (`$argon2id$…`, `$7$…`, `$6$…`), and RabbitMQ's as
+`rabbitmq-sha256$salt$hash`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from gateway.auth import scram
+from gateway.auth.argon2_hashes import ARGON2, Argon2Hash, derive_argon2, parse_argon2, write_argon2
 from gateway.auth.rule_book import Account
 from gateway.auth.scram import ROUNDS, Verifier
 
@@ -27,6 +29,7 @@ _SCRYPT = "scrypt"
 _SALT_BYTES = 16
 _KEY_BYTES = 32
 _SCRAM = "scram-sha-256"
+_ARGON2 = "argon2id"
 _SALTED = ("rabbitmq-sha256", "rabbitmq-sha512", "mosquitto-sha512")  # quick ones of other brokers
 _NUMBERS = {_SCRYPT: 3, "pbkdf2-sha256": 1, "pbkdf2-sha512": 1, _SCRAM: 1, **dict.fromkeys(_SALTED, 0)}
 """How many numbers stand before the salt."""
@@ -74,6 +77,12 @@ def parse_hash(kept: str) -> PasswordHash:
     Raises:
         PasswordHashError: `kept` is in no known form, or checking it would take too much.
     """
+    if kept.startswith(ARGON2):
+        try:
+            found = parse_argon2(kept)
+        except ValueError as error:
+            raise PasswordHashError(f"not a password hash: {error}") from error
+        return PasswordHash(_ARGON2, (found.memory_kib, found.passes, found.lanes), found.salt, found.key)
     start = kept[:3]
     kind, *parts = (_OWN_FORMS.get(start, start) + kept[3:]).split("$")
     count = _NUMBERS.get(kind)
@@ -94,6 +103,11 @@ def parse_hash(kept: str) -> PasswordHash:
     return PasswordHash(kind, numbers, salt, key)
 
 
+def _as_argon2(numbers: tuple[int, ...], salt: bytes, key: bytes) -> Argon2Hash:
+    memory_kib, passes, lanes = numbers
+    return Argon2Hash(memory_kib, passes, lanes, salt, key)
+
+
 def _is_scrypt(n: int, r: int, p: int) -> bool:
     return 128 * r * (n + p + 2) <= SCRYPT_BYTES_MAX and 1 < n < 1 << 16 * r and n & (n - 1) == 0
 
@@ -108,6 +122,8 @@ def check_password(password: bytes, kept: str) -> bool:
     if kind == _SCRYPT:
         n, r, p = numbers
         made = hashlib.scrypt(password, salt=salt, n=n, r=r, p=p, dklen=len(key), maxmem=SCRYPT_BYTES_MAX)
+    elif kind == _ARGON2:
+        made = derive_argon2(password, _as_argon2(numbers, salt, key))
     elif kind in _SALTED:
         whole = password + salt if kind.startswith("mosquitto") else salt + password
         made = hashlib.new(kind.partition("-")[2], whole).digest()
@@ -161,6 +177,8 @@ def _decode(text: str) -> bytes:
 def make_decoy(kept: str) -> str:
     """Return a hash that no password is known for, and that takes as long to check as `kept` does."""
     kind, numbers, salt, key = parse_hash(kept)
+    if kind == _ARGON2:
+        return write_argon2(_as_argon2(numbers, os.urandom(len(salt)), os.urandom(len(key))))
     parts = [kind, *(str(number) for number in numbers), _encode(os.urandom(len(salt))), _encode(os.urandom(len(key)))]
     return "$".join(parts)
 

@@ -12,5 +12,5 @@ ELSEWHERE = {"spark", "demo", "test", "check"}  # of Spark's own image, and of d
 
 def test_the_image_has_every_extra_of_a_gateway():
     extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
-    (installed,) = re.findall(r"'\.\[([a-z,]+)\]'", (ROOT / "Dockerfile").read_text())
+    (installed,) = re.findall(r"'\.\[([a-z0-9,]+)\]'", (ROOT / "Dockerfile").read_text())
     assert set(installed.split(",")) == extras - ELSEWHERE

@@ -19,7 +19,7 @@ ACTIONS_BY_ACCESS: dict[str, list[str] | None] = {
     "readwrite": None,  # both: what a rule is for that names no actions
     "deny": None,
 }
-HASHES = ("$6$", "$7$")
+HASHES = ("$6$", "$7$", "$argon2id$")
 ANY_NAME = "?*"  # of a user: at least one character
 _GLOB_CHARS = re.compile(r"[*?]")
 

@@ -8,6 +8,7 @@ import hashlib
 import hmac
 
 import pytest
+from argon2 import PasswordHasher
 
 from gateway.auth.api_tokens import ApiTokens
 from gateway.auth.scram import ScramExchange
@@ -38,6 +39,7 @@ HASHES = {
     "scrypt": hash_password("secret"),
     "PBKDF2": quick_hash("secret"),
     "SCRAM": hash_for_scram("secret", 4_096),
+    "argon2id": PasswordHasher(1, 64, 1).hash("secret"),
     "RabbitMQ's": f"rabbitmq-sha256${b64(b'salt')}${b64(hashlib.sha256(b'saltsecret').digest())}",
     "Mosquitto's": f"$6${b64(b'salt')}${b64(hashlib.sha512(b'secretsalt').digest())}",
 }

@@ -9,6 +9,7 @@ import aio_pika
 import aiomqtt
 import aiormq
 import pytest
+from argon2 import PasswordHasher
 
 from lmq.remoting.commands import decode_header
 from lmq.remoting.signature import AccessKeys
@@ -76,6 +77,7 @@ HASHES = {  # of the password `secret`, as other brokers keep them
     "rabbitmq-sha256": (b64(b"salt" + hashlib.sha256(b"saltsecret").digest()), "rabbit_password_hashing_sha256"),
     "rabbitmq-sha512": (b64(b"salt" + hashlib.sha512(b"saltsecret").digest()), "rabbit_password_hashing_sha512"),
     "mosquitto-7": (f"$7$101${b64(b'salt')}${b64(hashlib.pbkdf2_hmac('sha512', b'secret', b'salt', 101, 64))}", "lmq_"),
+    "mosquitto-argon2id": (PasswordHasher(1, 64, 1, hash_len=64, salt_len=64).hash("secret"), "lmq_"),
     "mosquitto-6": (f"$6${b64(b'salt')}${b64(hashlib.sha512(b'secretsalt').digest())}", "lmq_"),
 }
 
