@@ -33,8 +33,9 @@ class CarriedTransport(asyncio.Transport):
         """Return what is known of the connection; the peer that a proxy told, where it did."""
         if name == "sslcontext":
             return not self._stack.is_done
-        if name == "peername" and self._stack.peer.address is not None:
-            return self._stack.peer.address
+        told = self._stack.peer.address
+        if told is not None and name in {"peername", "socket"}:  # uvicorn asks the socket first, which is the proxy's
+            return told if name == "peername" else None
         return self._socket.get_extra_info(name, default)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:

@@ -11,10 +11,12 @@ import struct
 
 import aio_pika
 import aiomqtt
+import httpx
 import pytest
 
 from tests.support.certificates import client_context, server_files
 from tests.support.gateway import ANY_PORT, GatewayProcess
+from tests.support.rocketmq import request_frame
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
@@ -144,6 +146,7 @@ class Proxy:
         self.server.close()
         for task in self.tasks:
             task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
 
     async def _serve(self, reader, writer):
         there_reader, there = await asyncio.open_connection(*self.target)
@@ -152,10 +155,13 @@ class Proxy:
 
 
 async def _pump(reader, writer):
-    with contextlib.suppress(ConnectionError):
+    try:
         while data := await reader.read(1 << 16):
             writer.write(data)
-    writer.close()
+    except ConnectionError:
+        pass
+    finally:
+        writer.close()
 
 
 def text_header(host):
@@ -210,3 +216,74 @@ async def test_header_of_somebody_who_is_no_trusted_proxy_makes_nobody_of_anothe
     await until_logged(gateway, "the first packet is no CONNECT [MQTT-3.1.0-1], but a PROXY header")
     async with client(gateway, "mqtt") as other:
         await other.publish("still", b"here", qos=1)
+
+
+# The other doors behind a proxy, and by a Unix socket
+
+
+@pytest.fixture(scope="module")
+def behind(tmp_path_factory):
+    """A gateway whose doors are all behind proxies, but for a Unix socket of AMQP."""
+    folder = tmp_path_factory.mktemp("behind")
+    proxied = [{"address": ANY_PORT, "proxies": ["127.0.0.0/8"]}]
+    names = ("LMQ_MQTT__LISTEN", "LMQ_ROCKETMQ__BROKER", "LMQ_ROCKETMQ__NAMESRV", "LMQ_ADMIN__LISTEN")
+    env = {name: json.dumps(proxied) for name in names}
+    env["LMQ_AMQP__LISTEN"] = json.dumps([f"unix:{folder}/amqp.sock"])
+    with GatewayProcess(folder / "data", env=env, doors=()) as running:
+        running.folder = folder
+        yield running
+        assert not any("Traceback" in line for line in running.errors), "".join(running.errors)
+
+
+HEADERS = pytest.mark.parametrize("make_header", [text_header, binary_header])
+
+
+@HEADERS
+async def test_an_mqtt_client_behind_a_proxy_has_its_own_address(behind, make_header):
+    async with (
+        Proxy(behind.address("mqtt"), make_header("203.0.113.7")) as (host, port),
+        aiomqtt.Client(host, port, timeout=WAIT_S) as one,
+    ):
+        await one.publish("behind", b"x", qos=1)
+    await until_logged(behind, "door=mqtt peer=203.0.113.7:40000")
+
+
+@HEADERS
+@pytest.mark.parametrize("name", ["broker", "namesrv"])
+async def test_a_rocketmq_client_behind_a_proxy_has_its_own_address(behind, make_header, name):
+    frame = request_frame(105, topic="TBW102", opaque=7)
+    async with Proxy(behind.address(name), make_header("203.0.113.8")) as (host, port):
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(frame)
+        size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), WAIT_S))
+        assert b'"opaque":7' in await asyncio.wait_for(reader.readexactly(size), WAIT_S)
+        writer.close()
+    await until_logged(behind, "door=rocketmq peer=203.0.113.8:40000")
+
+
+@HEADERS
+async def test_who_asks_the_admin_api_behind_a_proxy_is_on_this_machine_where_the_proxy_says_so(behind, make_header):
+    for asker, code in (("127.9.9.9", 200), ("203.0.113.9", 401)):
+        async with Proxy(behind.address("admin"), make_header(asker)) as (host, port), httpx.AsyncClient() as client:
+            for login in (None, ("guest", "guest")):
+                answer = await client.get(f"http://{host}:{port}/api/overview", auth=login)
+                assert answer.status_code == code
+
+
+async def test_an_amqp_client_comes_by_a_unix_socket(behind):
+    async def serve(reader, writer):
+        there = await asyncio.open_unix_connection(behind.folder / "amqp.sock")
+        tasks.extend(asyncio.create_task(_pump(*ends)) for ends in ((reader, there[1]), (there[0], writer)))
+
+    tasks = []
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)  # the client itself knows TCP alone
+    host, port = server.sockets[0].getsockname()
+    connection = await aio_pika.connect(f"amqp://guest:guest@{host}:{port}/", timeout=WAIT_S)
+    channel = await connection.channel()
+    queue = await channel.declare_queue("by-unix", auto_delete=True)
+    await channel.default_exchange.publish(aio_pika.Message(b"x"), "by-unix")
+    assert (await queue.get(timeout=WAIT_S)).body == b"x"
+    await connection.close()
+    server.close()
+    await asyncio.gather(*tasks)
+    await until_logged(behind, "door=amqp peer=unix:0")
