@@ -64,6 +64,19 @@ async def test_all_have_to_log_in_where_the_door_listens_beyond_this_machine(tmp
         assert codes == [[200] * 4, [401, 200, 200, 200], [200] * 4]
 
 
+@pytest.mark.parametrize("said", ["203.0.113.7", "127.0.0.1, 203.0.113.7"])
+async def test_who_comes_by_a_web_server_on_this_machine_is_who_that_says_last(tmp_path, said):
+    async with (
+        running_gateway(tmp_path, admin=AdminSettings(listen=ANY_PORT)) as gateway,
+        httpx.AsyncClient() as client,
+    ):
+        url = "http://{}:{}/api/overview".format(*gateway.listening["admin"])
+        assert (await client.get(url)).status_code == 200
+        for login in (None, GUEST):
+            answer = await client.get(url, auth=login, headers={"X-Forwarded-For": said})
+            assert answer.status_code == 401
+
+
 async def test_who_asks_is_told_who_it_is(tmp_path):
     async with running_gateway(tmp_path, auth=USERS) as gateway:
         view = make_view(gateway)
