@@ -206,7 +206,8 @@ class Declarer:
             self._tell(Kind.QUEUE_CREATED, name=name, durable=found.is_durable, exclusive=found.owner is not None)
         channel.last_queue = name
         if not found.is_open:
-            again = QueueMethod.Declare(queue=name, passive=True, nowait=method.nowait)
+            again = QueueMethod.Declare(passive=True, nowait=method.nowait)
+            again.queue = name  # any one, and pamqp's constructor takes some
             return Answer(None, is_durable=False, again=again)
         return self._declared(method, found, now_ms)
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.admin import managed_gateway
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("engine")]
 TO_BE_GOT = {"count": 1, "ackmode": "ack_requeue_false", "encoding": "auto"}
 
 
