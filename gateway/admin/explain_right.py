@@ -29,7 +29,7 @@ WORDS = {
 
 
 class Right(NamedTuple):
-    """What is asked: of whom, by which door and from where, to do what with which topic, filter or name."""
+    """What is asked: which user, by which door and from where, may do what with which topic, filter or name."""
 
     action: str
     name: str

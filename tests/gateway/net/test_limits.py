@@ -67,7 +67,7 @@ def test_one_address_has_so_many_at_all_doors_together_and_some_networks_any_num
         "",
         "address_connections_max",
     ]
-    assert here.refusal("") == ""  # a proxy will tell of whom it is
+    assert here.refusal("") == ""  # a proxy will tell its address
     assert here.host_refusal("192.0.2.1") == "address_connections_max"
     assert (mqtt.count, amqp.count, here.count) == (1, 2, 2)
     assert mqtt.refusal("192.0.2.2") == amqp.refusal("::ffff:192.0.2.2") == ""
