@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from core.broker import Broker
 from core.metrics import DoorMetrics
+from gateway.memory import own_bytes
 from gateway.mqtt.session_table import SessionTable
 from gateway.mqtt.subscribing import Subscribing
 
@@ -21,6 +22,7 @@ class SysCounts:
     def __init__(self, broker: Broker, sessions: SessionTable, subscribing: Subscribing, metrics: DoorMetrics) -> None:
         self.expired = 0  # sessions that nobody came back to
         self._peak = 0
+        self._memory_peak = 0  # of the looks at it
         self._broker = broker
         self._sessions = sessions
         self._subscribing = subscribing
@@ -36,6 +38,8 @@ class SysCounts:
         connected = metrics.connections
         away = self._sessions.idle_count
         stored, stored_bytes = self._stored()
+        memory = own_bytes()
+        self._memory_peak = max(self._memory_peak, memory)
         return {
             "clients/connected": connected,
             "clients/active": connected,
@@ -44,6 +48,8 @@ class SysCounts:
             "clients/total": connected + away,
             "clients/maximum": self._peak,
             "clients/expired": self.expired,
+            "heap/current": memory,
+            "heap/maximum": self._memory_peak,
             "messages/received": metrics.messages_in,
             "messages/sent": metrics.messages_out,
             "messages/stored": stored,

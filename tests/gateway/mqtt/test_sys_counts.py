@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gateway.mqtt import sys_counts
 from tests.support.mqtt import publish, unsubscribe
 
 
@@ -21,6 +22,16 @@ def test_counts_follow_what_clients_do(world):
     world.open()
     now = world.door.sys_counts.now()
     assert (now["subscriptions/count"], now["clients/connected"], now["clients/total"]) == (1, 0, 1)
+
+
+def test_memory_is_told_and_the_most_of_it(world, monkeypatch):
+    counts = world.door.sys_counts
+    assert 1_000_000 < counts.now()["heap/current"] <= counts.now()["heap/maximum"]
+    most = counts.now()["heap/maximum"]
+    for used in (most + 7, 5):
+        monkeypatch.setattr(sys_counts, "own_bytes", lambda used=used: used)
+        now = counts.now()
+    assert (now["heap/current"], now["heap/maximum"]) == (5, most + 7)
 
 
 def test_expired_sessions_are_counted(make_world):
