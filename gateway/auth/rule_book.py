@@ -236,9 +236,12 @@ class RuleBook(Rights):
         """Go by rules that are made; None: by those that there are."""
         before, after, nothing = self._rows, rows or {}, UserRows("", {}, {})
         changed = [user for user in {**before, **after} if before.get(user) is not after.get(user)]
-        lost_users = {
-            user for user in changed if user not in before or after.get(user, nothing).reads_less_than(before[user])
-        }
+        lost_users = {user for user in changed if user not in before}
+        for user in set(changed) - lost_users:
+            had = _in_force(before[user], is_account=user in self._accounts, allows=self._allows)
+            has = _in_force(after.get(user, nothing), is_account=user in accounts, allows=allows)
+            if has.reads_less_than(had):
+                lost_users.add(user)
         if change is not None:
             self._rules, self._written = change.rules, change.written
         self._lost = [] if change is None else change.lost
@@ -289,10 +292,8 @@ class RuleBook(Rights):
         groups = () if account is None else account.groups
         judge = Judge(self._rules.general, self._rules.find_own(subject, groups), allows=self._allows)
         rows = None if of_token else self._rows.get(subject.user)
-        if rows is not None and account is None and self._allows:  # guest has this one from the first, as in RabbitMQ
-            rows = rows.with_all_of(TOPIC_VHOST)
         if rows is not None:
-            judge.use_rows(rows, subject.client)
+            judge.use_rows(_in_force(rows, is_account=account is not None, allows=self._allows), subject.client)
         flags = account or Account()
         return View(
             None if judge.is_open else judge,
@@ -307,3 +308,8 @@ class RuleBook(Rights):
         if since < self.version - 1 or self._lost_all or (subject.groups is None and subject.user in self._lost_users):
             return True
         return any(rule.is_for(subject, groups) for rule in self._lost)
+
+
+def _in_force(rows: UserRows, *, is_account: bool, allows: bool) -> UserRows:
+    """Return the permissions that count where these were given: guest, as in RabbitMQ, has `/` from the first."""
+    return rows.with_all_of(TOPIC_VHOST) if allows and not is_account else rows

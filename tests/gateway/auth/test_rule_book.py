@@ -322,6 +322,21 @@ def test_users_have_no_virtual_host_that_they_were_not_given():
     assert not any(of(book, name).may_enter(b"/") for name in accounts)
 
 
+def test_guest_that_is_told_less_of_its_first_virtual_host_has_lost_something():
+    book, every = make_book(allows=True), NameRow(".*", ".*", ".*")
+    book.change([], {}, {"guest": UserRows("guest", {"v": every}, {})}, allows=True)
+    may = of(book, "guest")
+    assert may.may_read(b"/", b"q")
+    book.change([], {}, {"guest": UserRows("guest", {"v": every, "/": NameRow("", "", "")}, {})}, allows=True)
+    may.find_version()
+    assert may.has_lost
+    book.change([], {}, {"guest": UserRows("guest", {"v": every, "/": every, "w": every}, {})}, allows=True)
+    may = of(book, "guest")
+    book.change([], {}, {"guest": UserRows("guest", {"v": every, "w": every}, {})}, allows=True)
+    may.find_version()
+    assert not may.has_lost  # it keeps the first one
+
+
 @pytest.mark.asyncio
 async def test_step_that_fails_is_told_and_leaves_the_rules_before_in_force(monkeypatch, caplog):
     book = make_book(DENY, allows=True, accounts={"ann": Account(), "bob": Account()})
