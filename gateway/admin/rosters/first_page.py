@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ class Chunk(NamedTuple):
 
     first: int
     end: int
-    before: Callable[[Any], list[Keyed]]
+    before: Callable[[Any], Awaitable[list[Keyed]]]
     """Told what the last of a full page is sorted by, it gives those that stand before it; None: all."""
 
 
@@ -35,7 +35,7 @@ async def find_first(chunks: Iterable[Chunk], count: int, hits: bytearray | None
         if hits is not None and hits.find(1, chunk.first, chunk.end) < 0:
             await steps.rest()
             continue
-        some = chunk.before(first[-1][0] if len(first) == count else None)
+        some = await chunk.before(first[-1][0] if len(first) == count else None)
         if hits is not None:
             some = [one for one in some if hits[one[1]]]
         if some:
@@ -64,7 +64,7 @@ def name_chunks(texts: Sequence[str], text_count: int, *, reverse: bool) -> Iter
         yield Chunk(base, base + text_count, partial(_names_before, texts[at], base, reverse))
 
 
-def _names_before(text: str, base: int, reverse: bool, bound: str | None) -> list[Keyed]:  # noqa: FBT001 - of a partial
+async def _names_before(text: str, base: int, reverse: bool, bound: str | None) -> list[Keyed]:  # noqa: FBT001 - of a partial
     names = enumerate(text.split("\n"), base)
     if bound is None:
         return [(name, number) for number, name in names]

@@ -22,7 +22,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from gateway.admin.rosters.first_page import Chunk, Keyed, find_first, name_chunks, walk_spans
 from gateway.admin.rosters.runs import Runs
 from gateway.admin.rosters.searching import Search, find_hits
-from gateway.admin.rosters.sorting import Key, sort_numbers
+from gateway.admin.rosters.sorting import LOOKS, Key, sort_numbers
 from gateway.admin.steps import Steps
 
 TEXT_COUNT = 1_024  # names in one text
@@ -32,7 +32,7 @@ FRESH_MAX = 2_000  # things that came since an order was made, before it is made
 DEAD_MIN = 1_000  # things or sources that are gone, and more than are there, before a list is worn
 TAKEN_A_STEP = 256  # things of a list without pages that are looked for at once
 PLACED_A_STEP = 16  # new things whose places are looked for at once: some twenty looks each
-FIGURES_A_STEP = 512  # things that are asked for what they have in a column at once, a microsecond each
+FIGURES_A_STEP = 512  # things that are asked for what they have in a column with one look at what none of them passes
 LONG = 10_000  # things; of more the first pages are found before all are in order
 FIRST_MAX = 2_000  # things up to the end of such a page
 ORDERS_MAX = 8  # columns; the one that was made longest ago goes
@@ -163,7 +163,7 @@ class Roster(ABC, Generic[Source, Thing]):
             fresh = await _choose(fresh, hits)
         fresh = await sort_numbers(fresh if self._dead == 0 else await self._choose_alive(fresh), key_of)
         filtered = len(numbers) + len(fresh)
-        low, high = max(first, 0), max(min(end, filtered), 0)
+        low, high = min(max(first, 0), filtered), max(min(end, filtered), 0)
         if column.reverse:
             low, high = filtered - high, filtered - low
         things = await self._take(await _slice(numbers, fresh, key_of, low, high))
@@ -204,18 +204,21 @@ class Roster(ABC, Generic[Source, Thing]):
         for first, end in walk_spans(count, FIGURES_A_STEP, reverse=column.reverse):
             yield Chunk(first, end, partial(self._figures_before, column, first, end))
 
-    def _figures_before(self, column: Column[Thing], first: int, end: int, bound: Any) -> list[Keyed]:  # noqa: ANN401 - as a key
+    async def _figures_before(self, column: Column[Thing], first: int, end: int, bound: Any) -> list[Keyed]:  # noqa: ANN401 - as a key
         """Return what some things have in a column that stand before `bound`; what went meanwhile has nothing."""
+        steps, found = Steps(), list[Keyed]()
         numbers = range(first, end) if bound is None else self._may_stand_before(column, first, end, bound)
-        things = ((self._thing(number), number) for number in numbers)
-        found = [(column.key(thing), number) for thing, number in things if thing is not None]
+        for at in range(0, len(numbers), LOOKS):  # each may cost all that is told of a thing
+            things = ((self._thing(number), number) for number in numbers[at : at + LOOKS])
+            found += [(column.key(thing), number) for thing, number in things if thing is not None]
+            await steps.rest()
         if bound is None:
             return found
         if column.reverse:
             return [one for one in found if one[0] > bound]
         return [one for one in found if one[0] < bound]
 
-    def _may_stand_before(self, column: Column[Thing], first: int, end: int, bound: Any) -> Iterable[int]:  # noqa: ANN401 - as a key
+    def _may_stand_before(self, column: Column[Thing], first: int, end: int, bound: Any) -> Sequence[int]:  # noqa: ANN401 - as a key
         code = self._codes[first]
         most = None
         if self._codes[end - 1] - code == end - 1 - first:  # all are of one part, side by side
@@ -388,7 +391,7 @@ def _place(numbers: Sequence[int], key: Key, wanted: Any) -> int:  # noqa: ANN40
     while low < high:
         middle = (low + high) // 2
         found = key(numbers[middle])
-        if found is not None and found < wanted:
+        if found is not None and not wanted < found:
             low = middle + 1
         else:
             high = middle

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 
 
@@ -9,8 +10,8 @@ class Runs:
     """A row of numbers, of which one is found by its place."""
 
     def __init__(self) -> None:
-        self._places = [0]  # at which a run begins
-        self._firsts = [0]  # its first number
+        self._places = array("q", [0])  # at which a run begins
+        self._firsts = array("q", [0])  # its first number
         self._count = 0
 
     def __len__(self) -> int:
@@ -25,7 +26,7 @@ class Runs:
     def add(self, first: int, count: int) -> None:
         """Put `count` numbers from `first` on behind those that there are."""
         if self._count == 0:
-            self._firsts = [first]
+            self._firsts[0] = first
         elif self[self._count - 1] + 1 != first:
             self._places.append(self._count)
             self._firsts.append(first)

@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from gateway.admin import steps
 from gateway.admin.rosters import roster as kept
 from gateway.admin.rosters.roster import NAME, Column, Part, Roster
 from gateway.admin.rosters.searching import Search
@@ -199,3 +200,84 @@ async def test_first_pages_by_a_figure_come_before_all_are_in_order(monkeypatch,
         while "depth" not in roster._orders:
             await asyncio.sleep(0)
     assert (await roster.find(column, 10, 30, None)).things == wanted[10:30]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+async def test_pages_behind_the_last_one_are_empty(reverse):
+    roster = _Shelves(a=[_Thing(f"q{number}") for number in range(15)])
+    for first in (15, 20, 40):
+        assert _names(await roster.find(BY_NAME._replace(reverse=reverse), first, first + 10, None)) == []
+
+
+class _KnownShelf(_Shelf):
+    def at_most(self, column, first, end):
+        return [thing.most for thing in self.things[first:end]] if column == "depth" else None
+
+
+class _KnownShelves(_Shelves):
+    def open(self, source):
+        return _KnownShelf(self.shelves[source]) if source == "a" else _Shelf(self.shelves[source])
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_pages_of_any_history_together_are_the_list(monkeypatch, seed):
+    draw = random.Random(seed)
+    for name, sizes in {
+        "FRESH_MAX": (5, 40),
+        "TEXT_COUNT": (4, 16),
+        "LONG": (10, 100),
+        "FIGURES_A_STEP": (3, 8),
+    }.items():
+        monkeypatch.setattr(kept, name, draw.choice(sizes))
+    roster, things = _KnownShelves(a=[], b=[], c=[]), []
+    may_go = draw.random() < 0.5
+    for _ in range(8):
+        for _ in range(draw.randrange(60)):
+            thing = _Thing(f"q{draw.randrange(300):03}", draw.choice([0, 0, draw.randrange(5)]))
+            thing.most = thing.depth + draw.randrange(3)
+            draw.choice(list(roster.shelves.values())).append(thing)
+            things.append(thing)
+        for thing in draw.sample(things, min(len(things), 5 * may_go)):
+            thing.is_there = False
+            things.remove(thing)
+        for column in (BY_NAME, BY_DEPTH):
+            asked, word = column._replace(reverse=draw.random() < 0.5), draw.choice(["", "q1", "7"])
+            wanted = [thing for thing in things if word in thing.name]
+            search = Search(lambda name, word=word: word in name, draw.choice(["", word])) if word else None
+            pages = []
+            for first in range(0, len(wanted) + 14, 7):
+                found = await roster.find(asked, first, first + 7, search)
+                assert (found.total, found.filtered) == (len(things), len(wanted))
+                pages += found.things
+            key = (lambda thing: thing.name) if column is BY_NAME else (lambda thing: thing.depth)
+            assert sorted(map(id, pages)) == sorted(map(id, wanted)), asked
+            assert list(map(key, pages)) == sorted(map(key, wanted), reverse=asked.reverse)
+    roster.stop()
+
+
+async def test_a_first_page_by_what_is_dear_to_tell_goes_in_steps(monkeypatch):
+    monkeypatch.setattr(kept, "LONG", 100)
+    clock_s, told, at_once = [0.0], [0], []
+    monkeypatch.setattr(steps, "perf_counter", lambda: clock_s[0])
+
+    def tell(thing):
+        clock_s[0] += 0.000_05
+        told[0] += 1
+        return thing.depth
+
+    async def take_turns():
+        while True:
+            at_once.append(told[0])
+            told[0] = 0
+            await asyncio.sleep(0)
+
+    roster, beside = (
+        _Shelves(a=[_Thing(f"q{number}", number) for number in range(2_000)]),
+        asyncio.create_task(take_turns()),
+    )
+    found = await roster.find(Column("dear", tell), 0, 10, None)
+    assert _names(found) == [f"q{number}" for number in range(10)]
+    assert sum(at_once) >= 1_900
+    assert max(at_once) <= 64  # of 50 us each
+    beside.cancel()
+    roster.stop()
