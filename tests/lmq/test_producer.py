@@ -30,7 +30,7 @@ from lmq.client import Client
 from lmq.remoting.commands import Command, answer, encode_json
 from lmq.remoting.message_codec import decode_stored
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.here(reason="one pull takes what is here")]
 
 
 @pytest.fixture
@@ -356,7 +356,6 @@ async def test_a_refused_batch_is_stored_by_none_of_its_messages(namesrv):
         assert await consumer.max_offset("T") == 1
 
 
-@pytest.mark.here(reason="one pull takes what is here")
 async def test_what_is_sent_soon_is_stored_by_the_end_and_gives_its_result(namesrv):
     async with Producer(namesrv) as producer, PullConsumer(namesrv) as consumer:
         tasks = [producer.send_soon(OutMessage("T", b"%d" % i, queue_id=0)) for i in range(20)]

@@ -24,7 +24,7 @@ from lmq.remoting.commands import Command, answer, encode_json
 from lmq.remoting.response_codes import ResponseCode
 from tests.support.remoting_server import RemotingServer
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.here(reason="one pull takes what is here")]
 
 
 @pytest_asyncio.fixture
