@@ -17,8 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.elsewhere import BUILT, FETCH_S, beside_ci, build, fetch
-from tests.support.gateway import GatewayProcess
+from tests.support.certificates import server_files
+from tests.support.elsewhere import BUILT, FETCH_S, PROGRAMS, beside_ci, build, fetch
+from tests.support.gateway import ANY_PORT, DOORS, GatewayProcess
 
 COUNT = int(os.environ.get("LMQ_TEST_CLIENTS_COUNT", "200"))
 SOURCES = os.environ.get("LMQ_TEST_SUITES")  # a folder with checkouts of the suites; else git fetches them
@@ -31,6 +32,7 @@ JS = [
 JAVA = ["confirmed", "transactional", "got", "quorum", "dead-letters", "rpc", "returned", "recovered"]
 AS_RABBITMQ = {"LMQ_AMQP__PRODUCT": "RabbitMQ", "LMQ_STORE__MESSAGE_BYTES_MAX": str(32 << 20)}
 GO_CLIENT = "github.com/rabbitmq/amqp091-go@v1.14.0"
+DOCKER = "docker_client.py"  # in place of a suite's module that starts containers
 GO_ELSEWHERE = "Recovery"  # has connections closed by the management API at port 15672
 
 pytestmark = [pytest.mark.slow, pytest.mark.clients, pytest.mark.timeout(2 * FETCH_S + RUN_S), beside_ci]
@@ -38,7 +40,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.clients, pytest.mark.timeout(2 * FET
 
 @pytest.fixture
 def gateway(tmp_path):
-    with GatewayProcess(tmp_path / "data", env={**AS_RABBITMQ, "LMQ_STORE__SEGMENT_BYTES": str(64 << 20)}) as running:
+    certificate, key = map(str, server_files())
+    by_tls = {"address": ANY_PORT, "tls": {"certificate": certificate, "key": key}}
+    listen = {"LMQ_AMQP__LISTEN": json.dumps([ANY_PORT, by_tls]), "LMQ_STORE__SEGMENT_BYTES": str(64 << 20)}
+    doors = tuple(door for door in DOORS if door != "amqp")
+    with GatewayProcess(tmp_path / "data", env={**AS_RABBITMQ, **listen}, doors=doors) as running:
         yield running
         assert not any("Traceback" in line for line in running.errors), "".join(running.errors)
 
@@ -101,18 +107,30 @@ def test_integration_tests_of_the_go_client_pass(gateway, tmp_path):
 class Suite:
     """The tests of a client in Python: where its source is, what they need, and how they are run."""
 
-    def __init__(self, name, repository, tests, *, needs=(), options=(), is_pinned_to_port=False, fails=()):
+    def __init__(
+        self,
+        name,
+        repository,
+        tests,
+        *,
+        needs=(),
+        options=(),
+        is_pinned_to_port=False,
+        is_in_containers=False,
+        fails=(),
+    ):
         self.name = name
         self.repository = repository
         self.tests = tests
         self.needs = needs
         self.options = options
         self.is_pinned_to_port = is_pinned_to_port  # 5672 is in its source
+        self.is_in_containers = is_in_containers  # it starts its server, and is of a package that has to be installed
         self.fails = frozenset(fails)
 
 
 PYTEST = ("pytest<9", "pytest-timeout", "pytest-rerunfailures")
-ASYNC = ("aiomisc", "aiomisc-pytest", "pytest-rst", "pytest-cov", "shortuuid")
+ASYNC = ("aiomisc", "aiomisc-pytest", "pytest-rst", "pytest-cov", "shortuuid", "timeout-decorator")
 SUITES = (
     Suite(
         "pika",
@@ -139,9 +157,11 @@ SUITES = (
         "aiormq",
         "https://github.com/mosquito/aiormq",
         ["tests"],
-        needs=("aiormq<7", *ASYNC),  # for its metadata
-        options=("-k", "not amqps and not ssl"),  # that are at port 5671
+        needs=(*ASYNC, "markdown-pytest"),
+        options=("-k", "not amqps and not ssl"),  # that want a certificate of the suite's own authority
+        is_in_containers=True,
     ),
+    Suite("aio-pika", "https://github.com/mosquito/aio-pika", ["tests"], needs=ASYNC, is_in_containers=True),
 )
 
 
@@ -155,22 +175,26 @@ def check_out(suite):
         shutil.copytree(Path(SOURCES) / suite.name, folder)
     else:
         fetch("git", folder.parent, "git", "clone", "-q", "--depth", "1", suite.repository, str(folder))
+    if suite.is_in_containers:
+        shutil.copyfile(PROGRAMS / "amqpsuites" / DOCKER, folder / "tests" / DOCKER)
     return folder
 
 
-def install(suite):
+def install(suite, source):
     """Return a Python that has what a suite needs."""
     folder = BUILT / "suites" / f"{suite.name}-venv"
     python = folder / "bin" / "python"
     if not python.exists():
         fetch(sys.executable, folder.parent, sys.executable, "-m", "venv", str(folder))
-    fetch(str(python), folder, str(python), "-m", "pip", "install", "-q", "--prefer-binary", *PYTEST, *suite.needs)
+    needs = (*PYTEST, *suite.needs, *([str(source)] if suite.is_in_containers else []))
+    fetch(str(python), folder, str(python), "-m", "pip", "install", "-q", "--prefer-binary", *needs)
     return python
 
 
 @pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
 def test_own_tests_of_a_client_pass(gateway, tmp_path, suite):
-    folder, python = check_out(suite), install(suite)
+    folder = check_out(suite)
+    python = install(suite, folder)
     host, port = gateway.address("amqp")
     if suite.is_pinned_to_port:
         for path in [*folder.glob("tests/**/*.py")]:
@@ -179,6 +203,8 @@ def test_own_tests_of_a_client_pass(gateway, tmp_path, suite):
         "AMQP_URL": f"amqp://guest:guest@{host}:{port}//",
         "RABBITMQ_HOST": host,
         "RABBITMQ_5672_TCP": str(port),
+        "LMQ_AMQP_PORT": str(port),
+        "LMQ_AMQPS_PORT": str(gateway.port("amqps")),
         "PYTHONPATH": str(folder),
     }
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:sugar", "--timeout", "90"]
