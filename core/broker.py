@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from core.cache_budget import CacheBudget
 from core.engine import Engine, EngineFigures, Found, FoundRecord, Holder, Outcome, Places, Table
@@ -34,6 +35,16 @@ def _nothing() -> None:
     return
 
 
+def _pass_over(error: Exception | None) -> None:  # noqa: ARG001  # nobody waits for it
+    return
+
+
+def _cut_back(engine: Engine, pop: PopService, key: bytes, error: Exception | None) -> None:
+    """Have a pop queue go no further than its light queue, durably before the next message is safe."""
+    if error is None and pop.cut_back(key):
+        engine.when_durable(_pass_over)
+
+
 class Broker(ReaderTurns):
     """Publish, read, pop, acknowledge and subscribe over one engine.
 
@@ -57,6 +68,8 @@ class Broker(ReaderTurns):
         self.retained = RetainedMessages(engine.table("retained"), engine.record_version)
         self.consumer_offsets = ConsumerOffsets(engine.table("consumer_offsets"), engine.places("consumer_offsets"))
         self.pop = PopService(engine, engine.journal("pop"), self._on_shown, self._on_armed)
+        for key in self.pop.overrun():  # before another message is given an offset that was known as done
+            engine.open_queue(engine.intern_queue(key.partition(b"\0")[0]), partial(_cut_back, engine, self.pop, key))
         self._retaining = Retaining(engine, self.retained)
         self._retaining.catch_up()
         self.lifetimes = Lifetimes()

@@ -142,6 +142,30 @@ class PopService:
         self.journal.drop_name(key)
         self.journal.write()
 
+    def overrun(self) -> Iterator[bytes]:
+        """Give the keys of pop queues that are, as far as is known, further than their light queues go; none is open.
+
+        A power cut took messages from the log and left what consumers did with them.
+        """
+        for key, number in list(self.journal.names.items()):
+            state = self._states.get(number)
+            place = self._resting.get(number, 0) if state is None else state.window.next_offset
+            if place and place > self._store.max_offset(self._store.intern_queue(key.partition(b"\0")[0])):
+                yield key
+
+    def cut_back(self, key: bytes) -> bool:
+        """Forget what a pop queue that is not open knows of messages that are not there, before others have their offsets.
+
+        The end of its light queue is known. Return whether there was anything to forget.
+        """
+        number = self.journal.names.get(key, -1)
+        if number not in self._states and number not in self._resting:
+            return False
+        state = self._take_state(key, key.partition(b"\0")[0], None)
+        self._states[state.number] = state
+        self.journal.write()
+        return state.number != number
+
     def finish(self, number: int, queue_offset: int) -> bool:
         """Finish a message of a pop queue that was not opened since the start, by what `PopQueue.identify` said of it.
 

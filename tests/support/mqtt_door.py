@@ -223,8 +223,9 @@ class World:
 
     def flush(self):
         self.is_flush_due = False
-        self.engine.durability.begin_flush()
-        self.store.flush()
+        flush = self.store.begin_flush(is_all=self.engine.durability.begin_flush())
+        flush.run()
+        self.store.end_flush()
         self.engine.durability.end_flush(None)
 
     def connect(self, client_id=b"c", **options):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
+
 import pytest
 
 from core.errors import ReceiptError
 from core.message import StoredBatch
 from core.metrics import PopCounts
+from core.pop.pop_queue import pop_key
 from core.pop.pop_service import PopService
 from tests.support.stores import MemoryJournal, MemoryQueues
 
@@ -155,3 +158,31 @@ def test_finished_message_of_a_queue_that_rested_is_done_already(store):
 def test_number_that_an_earlier_process_told_is_given_to_no_other_queue(service):
     assert not service.finish(1_000, 0)
     assert service.open(b"%LMQ%other", b"g").identify(5) == (1_001, 5)
+
+
+@pytest.mark.parametrize("left_hidden", [0, 2])
+def test_pop_queue_whose_messages_a_power_cut_took_gives_those_that_have_their_offsets_now(store, left_hidden):
+    journal = MemoryJournal()
+    before = PopService(store, journal).open(b"%LMQ%q", b"g")
+    store.grow(before.queue_ref, 5)
+    before.take(StoredBatch(8), 5, NO_LIMIT, 0, 0)
+    before.ack_many(array("q", range(left_hidden, 5)), 5 - left_hidden)
+    store.bounds[before.queue_ref][1] = 3
+    service = PopService(store, journal)
+    for key in service.overrun():
+        assert service.cut_back(key)
+    assert list(service.overrun()) == []
+    store.grow(before.queue_ref, 2)  # before the pop queue is opened
+    expected = list(range(left_hidden)) + [3, 4]
+    for each in (service, PopService(store, journal)):
+        assert each.open(b"%LMQ%q", b"g").ready_count == len(expected)
+
+
+def test_pop_queue_that_is_open_is_not_cut_back(service, store):
+    queue = service.open(b"%LMQ%q", b"g")
+    store.grow(queue.queue_ref, 1)
+    queue.take(StoredBatch(8), 1, NO_LIMIT, 0, 0)
+    assert list(service.overrun()) == []
+    assert not service.cut_back(pop_key(b"%LMQ%q", b"g"))
+    assert not service.cut_back(b"%LMQ%unknown\0g")
+    assert queue.unacked_count == 1
