@@ -107,6 +107,11 @@ class PopJournal:
         self._unwritten.pop(number, None)
         self.changes.put(number, DROP, 0, 0, 0)
 
+    @property
+    def is_written(self) -> bool:
+        """Whether all that has happened is in the journal."""
+        return not self.changes.used and not self._unwritten
+
     def write(self) -> None:
         """Write what has happened since the last call."""
         changes = self.changes

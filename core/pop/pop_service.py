@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Protocol
 
-from core.message import StoredBatch
+from core.message import AWAY, StoredBatch
 from core.metrics import PopCounts
 from core.pop.byte_sums import ByteSums
 from core.pop.changes import DROP, FLOOR, ChangeLog
@@ -59,6 +60,8 @@ class PopService:
         self.endings = self._desk.endings
         self._states: dict[int, InFlight] = {}  # of others where something is in flight
         self._resting: dict[int, int] = {}  # the next offset of the rest
+        self._keys: dict[int, bytes] = {}  # by number, while messages are finished that letters are of
+        self._renumbered: dict[int, int] = {}  # since the start: the numbers that others were before
         self.journal.replay(self._apply)
         named = set(self.journal.names.values())
         for number in [*self._states, *self._resting]:
@@ -154,7 +157,7 @@ class PopService:
                 yield key
 
     def cut_back(self, key: bytes) -> bool:
-        """Forget what a pop queue that is not open knows of messages that are not there, before others have their offsets.
+        """Forget what a pop queue that is not open knows of messages that are not there any more.
 
         The end of its light queue is known. Return whether there was anything to forget.
         """
@@ -166,25 +169,48 @@ class PopService:
         self.journal.write()
         return state.number != number
 
-    def finish(self, number: int, queue_offset: int) -> bool:
+    def finish(self, number: int, queue_offset: int, place: int) -> bool:
         """Finish a message of a pop queue that was not opened since the start, by what `PopQueue.identify` said of it.
 
         A number that is not known is given to no other pop queue from now on. `write` has to follow.
 
+        Args:
+            number: The pop queue.
+            queue_offset: The message in its light queue.
+            place: Its physical offset; after a power cut the queue offset may be another's.
+
         Returns:
-            Whether it was not done yet.
+            Whether it is there and was not done yet.
         """
         self.journal.next_number = max(self.journal.next_number, number + 1)
+        number = self._renumbered.get(number, number)
         state = self._states.get(number)
+        if state is None and self._resting.get(number, queue_offset + 1) > queue_offset:
+            return False
+        if not self._is_at(number, queue_offset, place):
+            return False
         if state is None:
-            if self._resting.get(number, queue_offset + 1) > queue_offset:
-                return False
             state = self._states[number] = InFlight(number, self.journal.changes, self._resting.pop(number))
         return state.finish(queue_offset)
 
+    def _is_at(self, number: int, queue_offset: int, place: int) -> bool:
+        """Return whether a message of a pop queue lies there in the log, as far as that can be told."""
+        if not self._keys:
+            self._keys = {each: key for key, each in self.journal.names.items()}
+        queue = self._keys[number].partition(b"\0")[0]
+        one = StoredBatch(1)
+        found = self._store.read_offsets(self._store.intern_queue(queue), array("q", (queue_offset,)), 1, one)
+        return found == AWAY or (one.count == 1 and one.physical_offset[0] == place)
+
     def write(self) -> None:
         """Write down what `finish` changed."""
+        self._keys = {}
         self.journal.write()
+
+    @property
+    def is_written(self) -> bool:
+        """Whether all that consumers did is in the journal: on a full disk it waits for room."""
+        return self.journal.is_written
 
     def floors(self, group: bytes) -> Iterator[tuple[bytes, int]]:
         """Give light queue and first offset that is not acknowledged of each pop queue of a group, open or not.
@@ -254,7 +280,9 @@ class PopService:
 
     def _renumber(self, key: bytes, state: InFlight) -> None:
         """Make receipts stale: their queue offsets may become those of other messages."""
-        state.number = self.journal.add_name(key)
+        before, state.number = state.number, self.journal.add_name(key)
+        self._renumbered[before] = state.number
+        self._keys = {}
         for _ in snapshot_parts(state, self.journal.changes):
             pass
 

@@ -19,10 +19,11 @@ from core.properties import LETTER_OF, decode_properties
 NAME = "amqp_letters"  # of the place, and of the table that says that there is one
 _ROW = b"places"
 _SLOT = 0
+READ_BYTES = 4 << 20  # so much of the log is read at the start though it has no letters: some hundredths of a second
 
 
 class OpenLetters:
-    """From where on the log may have letters of messages that are not known to be done, durably; 0: there are none."""
+    """Up to where the messages of all letters in the log are known to be done, durably."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -30,22 +31,22 @@ class OpenLetters:
         table = broker.table(NAME)
         if table.get(_ROW) is None:
             self._places.reserve(())
-            self._places.acquire()
+            self._places.acquire(broker.sure_place)
             table.put(_ROW, b"")
         else:
             self._places.reserve((_SLOT,))
-        self._since = self._places.get(_SLOT)
+        found = self._places.find(_SLOT)
+        self._settled = found or 0
+        self._keep(min(broker.sure_place if found is None else found, broker.end_place))
         self._open: dict[int, int] = {}  # of letters whose messages are not done: where they begin
         self._begun = 0
+        self._begun_before = 0  # `_settled`: those until then are done
         self._is_asking = False
 
     def recover(self) -> int:
         """Finish the messages of letters that the log has, before any of their queues is opened; return how many."""
-        sure = self._broker.sure_place
-        found = self._broker.replay_from(min(self._since or sure, sure), self._finish)
-        if found:
-            self._broker.pop.write()
-            self._keep(min(self._since or sure, sure))
+        found = self._broker.replay_from(self._settled, self._finish)
+        self._broker.pop.write()
         return found
 
     def _finish(self, batch: StoredBatch) -> int:
@@ -61,11 +62,8 @@ class OpenLetters:
 
         It is above 0.
         """
-        place = self._broker.end_place
         self._begun += 1
-        self._open[self._begun] = place
-        if not self._since:
-            self._keep(place)
+        self._open[self._begun] = self._broker.end_place
         return self._begun
 
     def end(self, number: int) -> None:
@@ -73,20 +71,28 @@ class OpenLetters:
         self._open.pop(number, None)
 
     def settle(self) -> None:
-        """Have it noted how far all are done, once that is durable; called now and then."""
-        if self._since and not self._is_asking:
-            self._is_asking = True
-            settled = next(iter(self._open.values()), self._broker.end_place)
-            self._broker.when_durable(partial(self._on_durable, settled, self._begun, not self._open))
+        """Have it noted how far all are done, once that is durable; called now and then.
 
-    def _on_durable(self, settled: int, begun: int, is_all: bool, error: Exception | None) -> None:  # noqa: FBT001
+        It is never noted sooner: a power cut may keep a number and lose what was written before it.
+        """
+        settled = next(iter(self._open.values()), self._broker.end_place)
+        has_letters = self._begun > self._begun_before and settled > self._settled
+        is_far = self._broker.bytes_since(self._settled) - self._broker.bytes_since(settled) >= READ_BYTES
+        if (has_letters or is_far) and not self._is_asking and self._broker.pop.is_written:
+            self._is_asking = True
+            begun = self._begun_before if self._open else self._begun
+            self._broker.when_durable(partial(self._on_durable, settled, begun))
+
+    def _on_durable(self, settled: int, begun: int, error: Exception | None) -> None:
         self._is_asking = False
         if error is None:
-            self._keep(0 if is_all and begun == self._begun else settled)
+            self._begun_before = begun
+            self._keep(settled)
 
-    def _keep(self, since: int) -> None:
-        self._since = since
-        self._places.fill(_SLOT, since)
+    def _keep(self, settled: int) -> None:
+        if settled != self._settled:
+            self._settled = settled
+            self._places.fill(_SLOT, settled)
 
 
 def encode_message(place: int, identity: tuple[int, int]) -> bytes:
@@ -94,9 +100,9 @@ def encode_message(place: int, identity: tuple[int, int]) -> bytes:
     return b"%d.%d.%d" % (place, *identity)
 
 
-def identify_message(encoded: bytes) -> tuple[int, int] | None:
-    """Return what the pop queues know the message by that a record with these properties is a letter of, or None."""
+def identify_message(encoded: bytes) -> tuple[int, int, int] | None:
+    """Return what `PopService.finish` takes to finish what a record with these properties is a letter of, or None."""
     parts = decode_properties(encoded).get(LETTER_OF, b"").split(b".")
     if len(parts) != 3 or not all(part.isdigit() for part in parts):  # noqa: PLR2004  # as it is encoded
         return None
-    return int(parts[1]), int(parts[2])
+    return int(parts[1]), int(parts[2]), int(parts[0])

@@ -189,5 +189,6 @@ class MemoryQueues:
         if offset not in self.damaged:
             i = into.count
             into.queue_offset[i] = offset
+            into.physical_offset[i] = offset * 10
             into.record_start[i], into.record_end[i] = offset * 10, offset * 10 + 10
             into.count = i + 1

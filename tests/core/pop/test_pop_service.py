@@ -11,7 +11,7 @@ from core.message import StoredBatch
 from core.metrics import PopCounts
 from core.pop.pop_queue import pop_key
 from core.pop.pop_service import PopService
-from tests.support.stores import MemoryJournal, MemoryQueues
+from tests.support.stores import FullJournal, MemoryJournal, MemoryQueues
 
 NO_LIMIT = 1 << 40
 
@@ -135,7 +135,7 @@ def test_message_is_finished_before_its_queue_is_opened_by_what_an_earlier_proce
     first = PopService(store, journal).open(b"%LMQ%q", b"g")
     store.grow(first.queue_ref, 4)
     first.take(StoredBatch(8), 2, NO_LIMIT, 0, 0)
-    taken, never_taken, unknown = first.identify(0), first.identify(2), (77, 0)
+    taken, never_taken, unknown = (*first.identify(0), 0), (*first.identify(2), 20), (77, 0, 0)
     service = PopService(store, journal)
     assert [service.finish(*one) for one in (taken, never_taken, unknown, taken)] == [True, True, False, False]
     service.write()
@@ -152,12 +152,22 @@ def test_finished_message_of_a_queue_that_rested_is_done_already(store):
     queue.take(StoredBatch(8), 1, NO_LIMIT, 0, 0)
     queue.ack(0)
     service = PopService(store, journal)
-    assert not service.finish(*queue.identify(0))
+    assert not service.finish(*queue.identify(0), 0)
 
 
 def test_number_that_an_earlier_process_told_is_given_to_no_other_queue(service):
-    assert not service.finish(1_000, 0)
+    assert not service.finish(1_000, 0, 0)
     assert service.open(b"%LMQ%other", b"g").identify(5) == (1_001, 5)
+
+
+def test_message_is_not_finished_where_another_has_its_offset_or_it_is_gone(store):
+    journal = MemoryJournal()
+    queue = PopService(store, journal).open(b"%LMQ%q", b"g")
+    store.grow(queue.queue_ref, 2)
+    service = PopService(store, journal)
+    assert not service.finish(*queue.identify(0), 7)
+    assert not service.finish(*queue.identify(2), 20)
+    assert service.open(b"%LMQ%q", b"g").ready_count == 2
 
 
 @pytest.mark.parametrize("left_hidden", [0, 2])
@@ -172,8 +182,11 @@ def test_pop_queue_whose_messages_a_power_cut_took_gives_those_that_have_their_o
     for key in service.overrun():
         assert service.cut_back(key)
     assert list(service.overrun()) == []
+    if left_hidden:  # by the number that it had
+        assert service.finish(*before.identify(0), 0)
+        service.write()
     store.grow(before.queue_ref, 2)  # before the pop queue is opened
-    expected = list(range(left_hidden)) + [3, 4]
+    expected = list(range(1, left_hidden)) + [3, 4]
     for each in (service, PopService(store, journal)):
         assert each.open(b"%LMQ%q", b"g").ready_count == len(expected)
 
@@ -186,3 +199,15 @@ def test_pop_queue_that_is_open_is_not_cut_back(service, store):
     assert not service.cut_back(pop_key(b"%LMQ%q", b"g"))
     assert not service.cut_back(b"%LMQ%unknown\0g")
     assert queue.unacked_count == 1
+
+
+def test_what_a_full_disk_holds_up_is_not_called_written(store):
+    journal = FullJournal()
+    service = PopService(store, journal)
+    assert service.is_written
+    journal.is_full = True
+    service.open(b"%LMQ%q", b"g")
+    assert not service.is_written
+    journal.is_full = False
+    service.write()
+    assert service.is_written

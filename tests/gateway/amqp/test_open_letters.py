@@ -7,11 +7,13 @@ import random
 import pytest
 from pamqp.commands import Basic
 
+from core.pop.pop_service import PopService
 from core.properties import LETTER_OF, encode_properties
 from gateway.amqp.door import EXPIRY_INTERVAL_MS
-from gateway.amqp.open_letters import OpenLetters, encode_message, identify_message
+from gateway.amqp.open_letters import READ_BYTES, OpenLetters, encode_message, identify_message
 from tests.support.amqp_door import AmqpWorld
 from tests.support.simulated_disk import SimulatedDisk, cut_power
+from tests.support.stores import FullJournal
 
 TO_DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
 LEFT = {
@@ -21,6 +23,8 @@ LEFT = {
     "journals": ("journals/",),
     "places": ("places/", "confirmed"),
     "the log, and places": ("commitlog/", "places/"),
+    "how far the log was flushed": ("confirmed",),
+    "the log, and how far it was flushed": ("commitlog/", "confirmed"),
     "all": ("",),
 }
 
@@ -103,8 +107,9 @@ def test_over_power_cuts_each_message_is_in_its_queue_or_has_one_letter(tmp_path
     world.close()
 
 
+@pytest.mark.parametrize("is_flushed", [False, True])
 @pytest.mark.parametrize("arguments", [{}, {"x-max-priority": 3}, {"x-max-length-bytes": 1_000}], ids=str)
-def test_letter_in_the_log_finishes_its_message_though_all_else_is_lost(tmp_path, arguments):
+def test_letter_in_the_log_finishes_its_message_though_all_else_is_lost(tmp_path, arguments, is_flushed):
     (tmp_path / "before").mkdir()
     disk = SimulatedDisk(tmp_path / "before")
     with disk.watching():
@@ -116,7 +121,9 @@ def test_letter_in_the_log_finishes_its_message_though_all_else_is_lost(tmp_path
         world.flushes_by_itself = False  # neither what is taken nor what is done is on the disk
         last = [peer.call(Basic.Get(queue="work")) for _ in range(3)][1]
         peer.send(Basic.Nack(last.tag, requeue=False))
-        cut_power(world, disk, tmp_path / "after", ("commitlog/",))
+        if is_flushed:  # the log alone; that it is so may come to the disk earlier than what was written before it
+            world.flush()
+        cut_power(world, disk, tmp_path / "after", LEFT["the log, and how far it was flushed"])
     world = AmqpWorld(tmp_path / "after" / "data", is_sync=True)
     assert world.client().declare("work", passive=True).message_count == 2
     assert (read_all(world.client(), "work"), read_all(world.client(), "dead")) == ([1, 3], [2])
@@ -130,25 +137,69 @@ def test_start_reads_no_more_than_the_letters_that_are_not_known_to_be_done(tmp_
     peer.declare("q", durable=True)
     peer.publish(b"x", key="q")
     first = letters.begin()
-    assert since(world) == world.broker.end_place > 0
     peer.publish(b"x", key="q")
-    second = letters.begin()
+    second, place = letters.begin(), world.broker.end_place
+    settle(world, letters)
+    assert 0 < since(world) < place  # where the first begins
     letters.end(first)
-    letters.settle()
-    world.turn()
-    assert since(world) == world.broker.end_place  # where the second begins
+    settle(world, letters)
+    assert since(world) == place
+    peer.publish(b"x", key="q")
     letters.settle()
     letters.end(second)  # that it is done may not be on the disk yet
     world.turn()
-    assert since(world) > 0
-    letters.settle()
-    letters.end(letters.begin())  # behind the question
-    world.turn()
-    assert since(world) > 0
-    letters.settle()
-    world.turn()
-    assert since(world) == 0
+    assert since(world) == place
+    settle(world, letters)
+    assert since(world) == world.broker.end_place > place
     world.close()
+
+
+def test_log_without_letters_is_read_in_part_at_the_start(tmp_path):
+    world = AmqpWorld(tmp_path, is_sync=True)
+    letters = OpenLetters(world.broker)
+    peer = world.client()
+    peer.declare("q", durable=True)
+    peer.publish(b"x", key="q")
+    settle(world, letters)
+    assert since(world) == 0  # a sync for less than that is not worth it
+    for _ in range(READ_BYTES // 65_536):
+        peer.publish(bytes(65_536), key="q")
+    settle(world, letters)
+    assert since(world) == world.broker.end_place
+    world.close()
+
+
+def test_letters_are_not_called_done_while_a_full_disk_holds_up_what_says_so(tmp_path):
+    world = AmqpWorld(tmp_path, is_sync=True)
+    letters = OpenLetters(world.broker)
+    world.client().declare("q", durable=True)
+    world.client().publish(b"x", key="q")
+    journal = FullJournal()
+    world.broker.pop = pop = PopService(world.engine, journal)
+    journal.is_full = True
+    pop.open(b"%LMQ%q", b"g")
+    letters.end(letters.begin())
+    settle(world, letters)
+    assert since(world) == 0
+    journal.is_full = False
+    pop.write()
+    settle(world, letters)
+    assert since(world) == world.broker.end_place > 0
+    world.close()
+
+
+def test_place_behind_the_end_of_the_log_is_the_end(tmp_path):
+    world = AmqpWorld(tmp_path, is_sync=True)
+    world.broker.places("amqp_letters").fill(0, 1 << 40)
+    world.close()
+    world.open()
+    assert since(world) == world.broker.end_place
+    world.close()
+
+
+def settle(world, letters):
+    letters.settle()
+    world.turn()
 
 
 def since(world):
@@ -161,4 +212,4 @@ def test_what_names_no_message_finishes_none(said):
 
 
 def test_message_is_named_by_its_letter():
-    assert identify_message(encode_properties([(LETTER_OF, encode_message(7, (8, 9)))])) == (8, 9)
+    assert identify_message(encode_properties([(LETTER_OF, encode_message(7, (8, 9)))])) == (8, 9, 7)
