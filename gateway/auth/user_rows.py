@@ -12,6 +12,7 @@ from typing import NamedTuple
 from core.lmq.topic_space import binding_key_from_filter, routing_key_from_topic
 from gateway.auth.name_patterns import escape
 from gateway.auth.rule import TOPIC_VHOST, WRITE
+from gateway.logs import said
 from gateway.regex import Regex, compile_regex
 
 AMQ_TOPIC = "amq.topic"
@@ -99,13 +100,12 @@ class UserRows:
         return self.may(action, TOPIC_VHOST, AMQ_TOPIC) and self.may_key(action, TOPIC_VHOST, AMQ_TOPIC, key, client)
 
     def tell(self, action: str, vhost: str, name: str) -> str:
-        """Say which expression decides about an action on a name, and how."""
+        """Say which expression decides about an action on a name, and how; of a long name a part is told."""
         row = self._names.get(vhost)
         if row is None:
             return f"none in vhost '{vhost}'"
-        return (
-            f"{action} '{getattr(row, action)}' in vhost '{vhost}' {self._told(self.may(action, vhost, name))} '{name}'"
-        )
+        told = self._told(self.may(action, vhost, name))
+        return f"{action} '{getattr(row, action)}' in vhost '{vhost}' {told} '{said(name)}'"
 
     def tell_key(self, action: str, key: str, client: str) -> str:
         """Say the same of a routing or binding key of the topic space: of `amq.topic`, or of its keys."""
@@ -113,7 +113,7 @@ class UserRows:
         if row is None or not self.may(action, TOPIC_VHOST, AMQ_TOPIC):
             return self.tell(action, TOPIC_VHOST, AMQ_TOPIC)
         told = self._told(self.may_key(action, TOPIC_VHOST, AMQ_TOPIC, key, client))
-        return f"{action} '{getattr(row, action)}' for keys of '{AMQ_TOPIC}' {told} '{key}'"
+        return f"{action} '{getattr(row, action)}' for keys of '{AMQ_TOPIC}' {told} '{said(key)}'"
 
     @staticmethod
     def _told(matches: bool) -> str:  # noqa: FBT001 - an answer

@@ -57,3 +57,9 @@ def test_topics_are_routing_keys_of_amq_topic():
 )
 def test_less_to_read_is_told(names, keys, is_less):
     assert UserRows("bob", names, keys).reads_less_than(UserRows("bob", {"/": ROW}, {})) == is_less
+
+
+def test_of_long_names_a_part_is_told_as_the_log_takes_it():
+    tells = ROWS.tell("write", "/", "x" * 60_000), ROWS.tell_key("write", "y" * 60_000, "d1")
+    assert [text[-80:] for text in tells] == ["x" * 76 + "...'", "y" * 76 + "...'"]
+    assert max(map(len, tells)) < 300
