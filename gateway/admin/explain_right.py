@@ -5,14 +5,16 @@ from __future__ import annotations
 from ipaddress import ip_address
 from typing import Literal, NamedTuple
 
+from core.reserved import OWN_ROOTS
+from gateway.address import format_address, is_loopback
 from gateway.admin.explain import QuestionError, check_topic
 from gateway.admin.schemas import RightExplanation
 from gateway.admin.view import AdminView
 from gateway.auth.credentials import GUEST
 from gateway.auth.judge import Verdict
-from gateway.auth.permissions import ALL, Permissions
+from gateway.auth.permissions import Permissions
 from gateway.mqtt.errors import MalformedPacketError
-from gateway.mqtt.topics import check_topic_filter, plain_filter
+from gateway.mqtt.topics import check_topic_filter, plain_filter, split_delayed
 from gateway.rocketmq.name_rights import find_decider, may_read, may_write
 
 AMQP, MQTT, ROCKETMQ = "amqp", "mqtt", "rocketmq"
@@ -56,6 +58,8 @@ def explain_right(view: AdminView, asked: Right) -> RightExplanation:
             raise QuestionError(f"{asked.address} is no address, such as 192.0.2.7") from error
     if asked.action == PUBLISH:
         check_topic(asked.name)
+        if _topic_of(asked).startswith(OWN_ROOTS):
+            raise QuestionError(f"{asked.name} is the gateway's own: clients cannot publish to it")
     if asked.action == SUBSCRIBE:
         _check_filter(asked.name)
     may = _find_rights(view, asked)
@@ -80,8 +84,9 @@ def _find_rights(view: AdminView, asked: Right) -> Permissions | None:
     may = authenticator.find_rights(asked.door, user, asked.client, asked.address)
     if may is not None and asked.groups:
         raise QuestionError(f"the groups of user '{user}' are those that are known here: leave them out")
-    if may is None and user == GUEST and asked.door == AMQP and authenticator.find_tags(user):
-        return ALL
+    is_here = not asked.address or is_loopback(format_address(asked.address, 0))
+    if may is None and user == GUEST and asked.door == AMQP and is_here:
+        may = authenticator.find_member(user, asked.address)
     is_elsewhere = may is None and user and all(user != one.name for one in authenticator.users())
     if is_elsewhere and asked.groups:
         return authenticator.book.make(
@@ -98,7 +103,13 @@ def _ask(may: Permissions, asked: Right, parent: bytes) -> Verdict:
         return Verdict(is_allowed, find_decider(may, action, name) or may.explain(action, name).by)
     if action == SUBSCRIBE:
         return may.explain("bind topic" if asked.door == AMQP else SUBSCRIBE, plain_filter(name))
-    return may.explain(action, name, asked.vhost.encode())
+    return may.explain(action, _topic_of(asked) if action == PUBLISH else name, asked.vhost.encode())
+
+
+def _topic_of(asked: Right) -> bytes:
+    """Return the topic that a publish is judged by: of a delayed one what stands behind the seconds."""
+    name = asked.name.encode()
+    return split_delayed(name)[1] if asked.door == MQTT else name
 
 
 def _answer(asked: Right, found: Verdict, verdict: str) -> RightExplanation:

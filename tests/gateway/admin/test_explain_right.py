@@ -35,6 +35,9 @@ QUESTIONS = [  # what is asked, and whether it is allowed by what
     ({"action": "enter", "vhost": "v", "user": "ann", "door": "amqp"}, True, "auth.rules[4]"),
     ({"action": "configure", "name": "q", "user": "ann", "vhost": "v", "door": "amqp"}, False, "auth.default"),
     ({"action": "publish", "name": "a", "user": ""}, False, "auth.default"),
+    ({"action": "publish", "name": "$delayed/5/own/dev-1/x", "user": "ann", "client": "dev-1"}, True, "auth.rules[1]"),
+    ({"action": "publish", "name": "$delayed/5/secret/x", "user": "ann"}, False, "auth.rules[0]"),
+    ({"action": "read", "name": "jobs", "user": "guest", "door": "amqp"}, False, "auth.default"),
 ]
 
 
@@ -90,10 +93,28 @@ async def test_permissions_settings_and_names_that_nobody_has_are_told(tmp_path)
         assert await ask("publish", "a", "") == "a client without a name does not come in by this door"
 
 
+async def test_guest_comes_from_this_machine_and_may_do_what_its_permissions_say(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        await client.put("/api/permissions/%2F/guest", json={"configure": "", "write": ".*", "read": ".*"})
+
+        async def ask(action, **more):
+            asked = {"action": action, "name": "q", "user": "guest", "door": "amqp", **more}
+            return (await client.get("/api/explain/right", params=asked)).json()["verdict"]
+
+        assert await ask("configure") == (
+            "user 'guest' may not configure 'q' in vhost '/' by permissions of the user, "
+            "configure '' in vhost '/' does not match 'q'"
+        )
+        assert (await ask("read", address="::1")).startswith("user 'guest' may read 'q'")
+        assert (await ask("read", address="203.0.113.7")).startswith("user 'guest' does not come in by this door")
+
+
 @pytest.mark.parametrize(
     ("question", "why"),
     [
         ({"action": "publish", "name": "a/#"}, "is a filter"),
+        ({"action": "publish", "name": "$events/a"}, "is the gateway's own"),
+        ({"action": "publish", "name": "$delayed/1/$SYS/broker/a"}, "is the gateway's own"),
         ({"action": "subscribe", "name": "a/#/b"}, "is no filter: a # is not the last level"),
         ({"action": "read"}, "what is it about"),
         ({"action": "read", "name": "q", "address": "here"}, "here is no address"),
