@@ -198,7 +198,7 @@ class Permissions:
         self.find_version()
         right = ACTION_OF.get(action, action)
         flags = {
-            "may_publish": self._publish or right not in {_PUBLISH, WRITE},
+            "may_publish": self._publish or right not in {_PUBLISH, _MATCHING, WRITE},
             "may_subscribe": self._subscribe or right not in {_SUBSCRIBE, _WIDE, _EVERYTHING, READ},
             "may_configure": self._configure or right not in {CONFIGURE, _BIND},
         }

@@ -89,6 +89,7 @@ def test_a_user_of_the_settings_may_not_do_more_than_the_settings_say_whatever_t
     assert not may.may_write(b"/", b"e")
     assert may.may_subscribe(b"a")
     assert may.explain("publish", b"a") == (False, "auth.users.bob.may_publish")
+    assert may.explain("publish to matching", b"a/#") == (False, "auth.users.bob.may_publish")
 
 
 def test_somebody_who_was_a_user_may_do_nothing():
