@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from core.cache_budget import CacheBudget
+from core.cut_back import cut_back, keep_first
 from core.engine import Engine, EngineFigures, Found, FoundRecord, Holder, Outcome, Places, Table
 from core.lmq.consumer_offsets import ConsumerOffsets
 from core.lmq.explained import ExplainedQueue
@@ -33,16 +33,6 @@ from core.schedule.waiting_copies import WaitingCopies
 
 def _nothing() -> None:
     return
-
-
-def _pass_over(error: Exception | None) -> None:  # noqa: ARG001  # nobody waits for it
-    return
-
-
-def _cut_back(engine: Engine, pop: PopService, key: bytes, error: Exception | None) -> None:
-    """Have a pop queue go no further than its light queue, durably before the next message is safe."""
-    if error is None and pop.cut_back(key):
-        engine.when_durable(_pass_over)
 
 
 class Broker(ReaderTurns):
@@ -68,8 +58,7 @@ class Broker(ReaderTurns):
         self.retained = RetainedMessages(engine.table("retained"), engine.record_version)
         self.consumer_offsets = ConsumerOffsets(engine.table("consumer_offsets"), engine.places("consumer_offsets"))
         self.pop = PopService(engine, engine.journal("pop"), self._on_shown, self._on_armed)
-        for key in self.pop.overrun():  # before another message is given an offset that was known as done
-            engine.open_queue(engine.intern_queue(key.partition(b"\0")[0]), partial(_cut_back, engine, self.pop, key))
+        cut_back(engine, self.pop, self.consumer_offsets)
         self._retaining = Retaining(engine, self.retained)
         self._retaining.catch_up()
         self.lifetimes = Lifetimes()
@@ -325,6 +314,10 @@ class Broker(ReaderTurns):
     def when_durable(self, then: Outcome) -> None:
         """Call back when all messages and acknowledgements so far are safe; see `Engine.when_durable`."""
         self.engine.when_durable(then)
+
+    def keep_first(self) -> None:
+        """Have all that was written so far durable before what is stored from now on is called safe."""
+        keep_first(self.engine)
 
     def when_kept(self, then: Outcome) -> None:
         """Call back when all changes of tables so far are kept; see `Engine.when_kept`."""

@@ -93,7 +93,7 @@ class QueuePops:
         is_new = not self.knows(name)
         found = cast("CountedLevel", self.open(name, terms))
         if is_new:  # a dead letter names it: it is to be on the disk before a message of it is confirmed
-            self._broker.when_durable(_pass_over)
+            self._broker.keep_first()
         self._broker.open_queue(found.queue_ref, partial(_tell_opened, on_opened, found.queue_ref))
         return found
 
@@ -118,10 +118,6 @@ class QueuePops:
             self._broker.lifetimes.drop(name)
             self._broker.pop.drop(name, GROUP)
             self._bytes.delete(name)
-
-
-def _pass_over(error: LmqError | None) -> None:  # noqa: ARG001  # nobody waits for it
-    return
 
 
 def _tell_opened(on_opened: Callable[[int], None], queue_ref: int, error: LmqError | None) -> None:

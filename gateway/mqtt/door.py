@@ -75,6 +75,7 @@ class MqttDoor(MqttServices, Door):
         sure_place, takes_unnoted = self.broker.sure_place, self.broker.waits_for_disk
         self.exact.load(log.count_from, log.find_from, sure_place, takes_unnoted=takes_unnoted)
         self.sessions.load(queues, self.broker.next_version, now_ms)
+        self.broker.keep_first()  # places that a power cut left behind the end of the log were cut back
         self.subscribing.sharing.forget_others()
         for client_id in self.delivery.queued.limits.own_clients():
             if self.sessions.outline(client_id) is None:  # a process was killed between two commits
