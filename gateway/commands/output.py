@@ -73,7 +73,7 @@ def fit_table(columns: Sequence[Column], rows: Sequence[dict[str, Any]], width: 
         spare: Titles of columns that are left out, in this order, until the others have room.
     """
     widths = {
-        column.title: max(len(column.title), *(len(tell(find(row, column.key), column.key)) for row in rows), 0)
+        column.title: max(len(column.title), *(len(tell_line(find(row, column.key), column.key)) for row in rows), 0)
         for column in columns
     }
     first, shown, room = columns[0], list(columns), 0
@@ -101,7 +101,7 @@ def make_table(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> Any
         is_number = any(isinstance(line[number], int | float) for line in cells) and not column.key.endswith(MOMENT)
         table.add_column(column.title, justify="right" if is_number else "left", overflow="fold")
     for line in cells:
-        table.add_row(*(Text(tell(value, column.key)) for value, column in zip(line, columns, strict=True)))
+        table.add_row(*(Text(tell_line(value, column.key)) for value, column in zip(line, columns, strict=True)))
     return table
 
 
@@ -136,6 +136,11 @@ def tell(value: object, key: str = "") -> str:
     return escape(str(value))
 
 
+def tell_line(value: object, key: str = "") -> str:
+    """Return a value as people read it, in one line: a name with the end of a line in it is no second row."""
+    return tell(value, key).replace("\n", "\\n").replace("\t", "\\t")
+
+
 def escape(text: str) -> str:
     """Return text with control characters escaped: clients choose names, which are no orders to a terminal."""
     return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
@@ -152,7 +157,7 @@ def print_facts(answer: dict[str, Any]) -> None:
     """Print the fields of one thing, one a line."""
     width = max((len(name) for name in answer), default=0)
     for name, value in answer.items():
-        print(f"{name:<{width}}  {tell(value, name)}")
+        print(f"{name:<{width}}  {tell_line(value, name)}")
 
 
 def show_answer(

@@ -136,3 +136,12 @@ def test_table_for_a_reader_that_is_gone_ends_as_any_other_line(monkeypatch):
         print_table([Column("name", "name")], [{"name": "a"}])
     with Path(os.devnull).open("w") as nothing, pipe:  # what is left over goes there
         os.dup2(nothing.fileno(), writer)
+
+
+def test_a_name_with_the_end_of_a_line_in_it_is_no_second_row(capsys):
+    columns, evil = (Column("name", "name"), Column("tags", "tags")), "x\nroot\tadministrator"
+    print_table(columns, [{"name": evil, "tags": ""}, {"name": "bob", "tags": evil}])
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[3:5]]
+    assert rows == [["x\\nroot\\tadministrator", "-"], ["bob", "x\\nroot\\tadministrator"]]
+    print_facts({"name": evil, "state": "running"})
+    assert capsys.readouterr().out == "name   x\\nroot\\tadministrator\nstate  running\n"
