@@ -15,6 +15,7 @@ from gateway.net.protocol import Transport
 from gateway.settings import AuthSettings, MqttSettings
 from tests.support import mqtt
 from tests.support.logins import HandClock, HandWork
+from tests.support.store import flush_as_asked
 
 NOW_MS = 1_790_000_000_000
 STORE = StoreSettings(segment_bytes=1024 * 1024)
@@ -223,10 +224,7 @@ class World:
 
     def flush(self):
         self.is_flush_due = False
-        flush = self.store.begin_flush(is_all=self.engine.durability.begin_flush())
-        flush.run()
-        self.store.end_flush()
-        self.engine.durability.end_flush(None)
+        flush_as_asked(self.store, self.engine.durability)
 
     def connect(self, client_id=b"c", **options):
         """Return a client with its CONNACK still to be taken."""

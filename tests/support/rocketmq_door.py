@@ -22,6 +22,7 @@ from lmq.remoting.message_codec import Record, decode_records
 from lmq.remoting.response_codes import ResponseCode
 from tests.support.logins import HandClock, HandWork
 from tests.support.rocketmq import LOCALHOST, request_frame, send_frame
+from tests.support.store import flush_as_asked
 
 NOW_MS = 1_790_000_000_000
 ADDRESS = ("127.0.0.1", 10911)
@@ -242,9 +243,7 @@ class DoorSite:
         """Run the readers, and a flush, until nothing is on its way."""
         while True:
             self.broker.run_turn(self.now_ms)
-            self.engine.durability.begin_flush()
-            self.store.flush()
-            self.engine.durability.end_flush(None)
+            flush_as_asked(self.store, self.engine.durability)
             if isinstance(self.engine, EmbeddedEngine) or not (self.engine.is_busy or self.broker.has_work):
                 break
 

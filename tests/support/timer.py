@@ -13,7 +13,7 @@ from core.schedule.slots import encode_due
 from core.settings import RetentionSettings, StoreSettings
 from core.store.embedded import EmbeddedEngine
 from core.store.message_store import MessageStore
-from tests.support.store import NOW_MS, read_queue
+from tests.support.store import NOW_MS, flush_as_asked, read_queue
 
 SETTINGS = StoreSettings(segment_bytes=64 * 1024, retention=RetentionSettings(age_hours=1))
 TOPIC = b"T"
@@ -66,9 +66,7 @@ class TimerSite:
             while self.broker.has_work:
                 self.broker.run_turn(self.now_ms)
             if flush:
-                self.engine.durability.begin_flush()
-                self.store.flush()
-                self.engine.durability.end_flush(None)
+                flush_as_asked(self.store, self.engine.durability)
             if not (self.broker.has_work or getattr(self.engine, "is_busy", False)):
                 return
 
@@ -84,9 +82,7 @@ class TimerSite:
         while True:
             while self.broker.has_work:
                 self.broker.run_turn(self.now_ms)
-                self.engine.durability.begin_flush()
-                self.store.flush()
-                self.engine.durability.end_flush(None)
+                flush_as_asked(self.store, self.engine.durability)
                 end = self._end()
                 came_at += [self.now_ms] * (end - seen)
                 seen = end
