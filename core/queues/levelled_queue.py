@@ -81,6 +81,7 @@ class LevelledQueue:
         used: The levels besides the lowest that have light queues already.
         max_offset: Says where a light queue ends.
         on_opened: Told the number of a light queue that a level has from now on.
+        first_place: What its light queues have before this place of the log was another queue's of this name.
     """
 
     def __init__(
@@ -92,12 +93,15 @@ class LevelledQueue:
         used: Iterable[int],
         max_offset: Callable[[int], int],
         on_opened: Callable[[int], None],
+        first_place: int = 0,
     ) -> None:
         self._highest = highest
         self._open_level = open_level
         self._name_level = name_level
         self._max_offset = max_offset
         self._on_opened = on_opened
+        self._watchers: list[Callable[[int], None]] = []
+        self.first_place = first_place
         self._levels = {level: open_level(level) for level in sorted({0, *used}, reverse=True)}
         self._seen: dict[int, int] = {}  # by level: what lies before was there in an earlier turn
 
@@ -121,8 +125,18 @@ class LevelledQueue:
         if level not in self._levels:
             opened = self._open_level(level)
             self._levels = dict(sorted({**self._levels, level: opened}.items(), reverse=True))
-            self._on_opened(opened.queue_ref)
+            for tell in (self._on_opened, *self._watchers):
+                tell(opened.queue_ref)
         return self._name_level(level)
+
+    def watch(self, on_opened: Callable[[int], None]) -> None:
+        """Tell somebody else, too, which light queues levels have from now on."""
+        self._watchers.append(on_opened)
+
+    def unwatch(self, on_opened: Callable[[int], None]) -> None:
+        """Tell it no more; harmless where it is not told."""
+        if on_opened in self._watchers:
+            self._watchers.remove(on_opened)
 
     @property
     def ready_count(self) -> int:

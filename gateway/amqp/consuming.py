@@ -124,7 +124,7 @@ class Reading:
         if queue.is_stream:
             _check_stream_consumer(channel, method, what)
         else:
-            _check_can_be_read_again(queue, method, what)
+            _check_can_be_read_again(channel, queue, method, what)
         start = parse_start(arguments[STREAM_OFFSET], now_ms, what) if STREAM_OFFSET in arguments else Start(word=NEXT)
         wanted = parse_filter(arguments, what)
         self._vhost.use(queue)
@@ -320,15 +320,13 @@ def _check_stream_consumer(channel: Channel, method: Basic.Consume, what: str) -
         raise not_of_streams("automatic acknowledgement", what)
 
 
-def _check_can_be_read_again(queue: SharedQueue, method: Basic.Consume, what: str) -> None:
+def _check_can_be_read_again(channel: Channel, queue: SharedQueue, method: Basic.Consume, what: str) -> None:
     """Check that a queue that is consumed can be read besides.
 
     Raises:
         AmqpError: PRECONDITION_FAILED.
     """
-    if queue.is_passing:
-        raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"{what} ends with its users, and cannot be read again")
-    if queue.terms.priority_max > 0:
-        raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"{what} has priorities, and cannot be read again")
+    if queue.name == channel.reply_name:
+        raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"{what} has direct replies, and cannot be read again")
     if method.exclusive:
         raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid arg '{STREAM_OFFSET}' for an exclusive consumer")

@@ -17,6 +17,8 @@ from gateway.amqp.queue_ties import Shared
 
 GROUP = b"amqp"
 BYTES_TABLE = "amqp_bytes"
+LEVELS_TABLE = "amqp_levels"  # where in the log a queue with priorities begins
+_PLACE_BYTES = 8
 COUNTED_AT_ONCE = 1_024  # messages
 
 
@@ -30,6 +32,7 @@ class QueuePops:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._bytes = broker.table(BYTES_TABLE)
+        self._first_places = broker.table(LEVELS_TABLE)
         self._counting: StoredBatch | None = None  # made when bytes are counted
 
     def open(self, light_name: bytes, terms: QueueTerms, start_offset: int | None = None) -> Shared:
@@ -75,6 +78,7 @@ class QueuePops:
         broker = self._broker
         used = self._used(light_name, terms)
         if is_new:
+            self._first_places.put(light_name, broker.end_place.to_bytes(_PLACE_BYTES))
             for name in (light_name, *(amqp_level_name(light_name, level) for level in used)):
                 self.open(name, terms, broker.max_offset(broker.intern_queue(name)))
         return LevelledQueue(
@@ -84,6 +88,7 @@ class QueuePops:
             used=used,
             max_offset=broker.max_offset,
             on_opened=on_opened,
+            first_place=int.from_bytes(self._first_places.get(light_name) or b""),
         )
 
     def _open_level(
@@ -113,6 +118,8 @@ class QueuePops:
 
     def drop(self, light_name: bytes, priority_max: int = 0) -> None:
         """Forget it, with all its levels; harmless where there is nothing."""
+        if priority_max > 0:
+            self._first_places.delete(light_name)
         for level in range(priority_max + 1):
             name = _name_level(light_name, level)
             self._broker.lifetimes.drop(name)

@@ -7,10 +7,7 @@ Source: docs/protocols/amqp.md, "Reading without consuming".
 
 from __future__ import annotations
 
-from typing import cast
-
 from core.broker import Broker
-from core.errors import LmqError
 from core.lmq.expiry import take_expired
 from core.lmq.waiters import Reader
 from core.message import StoredBatch
@@ -20,11 +17,12 @@ from gateway.amqp.channel import Channel
 from gateway.amqp.consumer import Consumer
 from gateway.amqp.delivery_codec import DeliveryEncoder
 from gateway.amqp.output import ConnectionOutput
-from gateway.amqp.queue_ties import Trimmed
 from gateway.amqp.shared_queue import TAKE_BYTES_MAX, TURN_BYTES_MAX, SharedQueue
 from gateway.amqp.stream_filter import StreamFilter
-from gateway.amqp.stream_offset import FIRST, LAST, NEXT, Start
+from gateway.amqp.stream_offset import Start
+from gateway.amqp.stream_sources import make_source
 
+PASSED_OVER_BYTES = TURN_BYTES_MAX // 16  # what a read without messages counts as
 _FOR_EVER = 1 << 62
 
 
@@ -65,50 +63,47 @@ class StreamConsumer(Consumer):
         self._codec = encoder
         self._broker = broker
         self._start = start
-        self._queue_ref = broker.intern_queue(queue.light_name)
+        self._source = make_source(broker, queue, self._add)
         self._stored = stored
         self._wanted = wanted
         self._reader = _StreamReader(self)
-        self._offset = -1  # of the next message; negative until it is known
+        self._is_begun = False  # it is known where it begins, and it was not stopped since
 
     def start(self) -> None:
         """Find where it begins, and read from there on, unless cancelled meanwhile."""
         if self._is_gone():
             return
         self.queue.streams = [*self.queue.streams, self]  # the empty one is shared
-        self._broker.open_queue(self._queue_ref, self._begin)
+        self._source.begin(self._start, self._begin)
 
     def _is_gone(self) -> bool:
         return self.channel.consumers.get(self.tag) is not self or self.queue.is_deleted
 
-    def _begin(self, error: LmqError | None) -> None:
-        if error is not None or self._is_gone():
-            return
-        if self._start.at_ms >= 0:
-            self._broker.find_offset(self._queue_ref, self._start.at_ms, self._begin_at)
-            return
-        end = self._broker.max_offset(self._queue_ref)
-        offset = {FIRST: 0, LAST: max(end - 1, 0), NEXT: end}.get(self._start.word, self._start.offset)
-        self._begin_at(offset)
-
-    def _begin_at(self, offset: int) -> None:
+    def _begin(self) -> None:
         if self._is_gone():
             return
-        first = cast("Trimmed", self.queue.pop).next_offset if self.queue.is_stream else self.queue.first_offset
-        self._offset = max(offset, first, self._broker.min_offset(self._queue_ref))
-        self._broker.park(self._queue_ref, self._reader)
+        self._is_begun = True
+        for ref in self._source.refs():
+            self._broker.park(ref, self._reader)
         self._broker.request_run(self._reader)
+
+    def _add(self, ref: int) -> None:
+        """Read another light queue, too."""
+        if self._is_begun:
+            self._broker.park(ref, self._reader)
 
     def note_room(self) -> None:
         """Go on: there is room again."""
-        if self._offset >= 0:
+        if self._is_begun:
             self._broker.request_run(self._reader)
 
     def stop(self) -> None:
         """Read nothing more."""
-        self._broker.unpark(self._queue_ref, self._reader)
+        for ref in self._source.refs() if self._is_begun else ():
+            self._broker.unpark(ref, self._reader)
         self._broker.cancel_run(self._reader)
-        self._offset = -1
+        self._source.end()
+        self._is_begun = False
         if self in self.queue.streams:
             self.queue.streams.remove(self)
         super().stop()
@@ -117,18 +112,16 @@ class StreamConsumer(Consumer):
         """Send what there is and the client has room for."""
         stored = self._stored
         budget = TURN_BYTES_MAX
-        while budget > 0 and self._offset >= 0:
+        while budget > 0 and self._is_begun:
             room = self.room()
             if room <= 0:
                 break
             # of what a filter picks from, much may be left out: small reads would be many
             bytes_max = self.room_bytes() if self._wanted is None else TAKE_BYTES_MAX
-            count = self._broker.read(self._queue_ref, self._offset, stored, room, bytes_max)
-            if count < 0 or stored.next_offset <= self._offset:
+            count = self._source.read(stored, room, bytes_max)
+            if count < 0:
                 break
-            self._offset = stored.next_offset
-            if count:
-                budget -= stored.record_end[count - 1] - stored.record_start[0]
+            budget -= stored.record_end[count - 1] - stored.record_start[0] if count else PASSED_OVER_BYTES
             if not self.queue.is_stream:
                 take_expired(stored, now_ms, NO_LIMIT, _FOR_EVER)
             if self._wanted is not None:
@@ -138,7 +131,7 @@ class StreamConsumer(Consumer):
                 self.send(stored)
         stored.clear()
         self.flush()
-        if budget <= 0 and self._offset >= 0:
+        if budget <= 0 and self._is_begun:
             self._broker.request_run(self._reader)
 
 

@@ -125,12 +125,6 @@ def test_devices_and_fan_out_reach_the_levels_too(world):
     assert drain(peer, "plain") == [b"low", b"high", b"device"]
 
 
-def test_a_queue_with_priorities_cannot_be_read_again(world):
-    peer = declare_levels(world)
-    answer = peer.consume("q", arguments={"x-stream-offset": "first"}).take()[0]
-    assert answer.reply_text == "PRECONDITION_FAILED - queue 'q' in vhost '/' has priorities, and cannot be read again"
-
-
 def test_a_level_that_has_no_room_for_its_light_queue_shares_the_lowest(world, monkeypatch):
     peer = declare_levels(world)
     publish_levels(peer, (1, b"a"))

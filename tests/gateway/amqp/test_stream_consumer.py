@@ -136,7 +136,6 @@ def test_messages_of_devices_are_read_too(world):
 @pytest.mark.parametrize(
     ("declared", "options", "text"),
     [
-        ({"exclusive": True}, {}, "queue 'r' in vhost '/' ends with its users, and cannot be read again"),
         ({"durable": True}, {"exclusive": True}, "invalid arg 'x-stream-offset' for an exclusive consumer"),
         ({"durable": True}, {"arguments": {"x-stream-offset": "soon"}}, "invalid arg 'x-stream-offset' for queue 'r'"),
     ],
@@ -162,3 +161,27 @@ def test_many_messages_are_sent_in_turns_and_in_order(world):
             break
         world.turn()
     assert found == list(range(200))
+
+
+def test_direct_replies_are_not_read_again(world):
+    reader = world.client().consume("amq.rabbitmq.reply-to", no_ack=True, arguments={"x-stream-offset": "first"})
+    close = reader.take()[-1]
+    assert close.reply_code == 406
+    assert close.reply_text.endswith("has direct replies, and cannot be read again")
+
+
+@pytest.mark.parametrize("declared", [{"exclusive": True}, {"auto_delete": True}, {"arguments": {"x-expires": 60_000}}])
+def test_a_queue_that_ends_with_its_users_is_read_from_its_own_beginning_to_its_end(world, declared):
+    peer = world.client()
+    for body in (b"of the one before", b"own"):  # the light queue of the one is that of the next
+        peer.declare("q", **declared)
+        peer.publish(body)
+        assert read(peer, "first", "a", no_ack=True).bodies() == [body]
+        read(peer, "next", "b", no_ack=True).take()
+        peer.publish(b"more", key="q")
+        assert peer.bodies() == [b"more", b"more"]
+        peer.send(Queue.Delete(queue="q")).take()
+        world.turn()
+    peer.declare("other", **declared)
+    peer.publish(b"nobody's who read the last", key="other")
+    assert peer.bodies() == []

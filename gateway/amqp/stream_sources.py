@@ -1,0 +1,236 @@
+"""What a consumer with `x-stream-offset` reads: one light queue, or all those of a queue with priorities.
+
+Source: docs/protocols/amqp.md, "Reading without consuming".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Protocol, cast
+
+from core.broker import Broker
+from core.errors import LmqError
+from core.message import StoredBatch
+from core.queues.levelled_queue import LevelledQueue
+from gateway.amqp.queue_ties import Trimmed
+from gateway.amqp.shared_queue import SharedQueue
+from gateway.amqp.stream_offset import FIRST, LAST, NEXT, Start
+
+NOTHING = -1  # there is nothing more now, or it is on its way
+SKIP_COUNT = 1_024  # messages passed over in one go
+SKIP_BYTES = 1 << 20
+_FAR = 1 << 62
+
+
+class Source(Protocol):
+    """Where such a consumer has its messages from."""
+
+    def begin(self, start: Start, then: Callable[[], None]) -> None:
+        """Find where to begin, and call back; at once or later, not at all where a queue cannot be opened."""
+
+    def refs(self) -> list[int]:
+        """Return the light queues that are read."""
+
+    def read(self, stored: StoredBatch, count_max: int, bytes_max: int) -> int:
+        """Fill `stored` with the next messages, their offsets as clients are told them.
+
+        Returns:
+            How many; 0: none of what was looked at, there may be more. NOTHING: there is nothing more now.
+        """
+
+    def end(self) -> None:
+        """Be read no more."""
+
+
+class QueueSource:
+    """One light queue, whose offsets clients are told.
+
+    Args:
+        broker: Where it is.
+        queue: Whose it is.
+    """
+
+    def __init__(self, broker: Broker, queue: SharedQueue) -> None:
+        self._broker = broker
+        self._queue = queue
+        self._ref = broker.intern_queue(queue.light_name)
+        self._offset = 0  # of the next message
+
+    def begin(self, start: Start, then: Callable[[], None]) -> None:
+        """Find where to begin."""
+        self._broker.open_queue(self._ref, partial(self._begin, start, then))
+
+    def _begin(self, start: Start, then: Callable[[], None], error: LmqError | None) -> None:
+        if error is not None or self._queue.is_deleted:
+            return
+        if start.at_ms >= 0:
+            self._broker.find_offset(self._ref, start.at_ms, partial(self._begin_at, then))
+            return
+        end = self._broker.max_offset(self._ref)
+        self._begin_at(then, {FIRST: 0, LAST: max(end - 1, 0), NEXT: end}.get(start.word, start.offset))
+
+    def _begin_at(self, then: Callable[[], None], offset: int) -> None:
+        queue = self._queue
+        first = cast("Trimmed", queue.pop).next_offset if queue.is_stream else queue.first_offset
+        self._offset = max(offset, first, self._broker.min_offset(self._ref))
+        then()
+
+    def refs(self) -> list[int]:
+        """Return the light queue."""
+        return [self._ref]
+
+    def read(self, stored: StoredBatch, count_max: int, bytes_max: int) -> int:
+        """Fill `stored` with the next messages."""
+        count = self._broker.read(self._ref, self._offset, stored, count_max, bytes_max)
+        if count < 0 or stored.next_offset <= self._offset:
+            return NOTHING
+        self._offset = stored.next_offset
+        return count
+
+    def end(self) -> None:
+        """Do nothing: what is not read costs nothing."""
+
+
+class LevelsSource:
+    """The light queues of all priorities, in the order in which their messages were stored.
+
+    Clients are told places in the log, which ascend through all of them, as offsets.
+
+    Args:
+        broker: Where they are.
+        levels: What is taken and done in them.
+        on_level: Called with the number of a light queue that is read from now on, too.
+    """
+
+    def __init__(self, broker: Broker, levels: LevelledQueue, on_level: Callable[[int], None]) -> None:
+        self._broker = broker
+        self._levels = levels
+        self._on_level = on_level
+        self._offsets: dict[int, int] = {}  # of the next message, by light queue
+        self._heads: dict[int, int] = {}  # the place of that message, where it is known
+        self._from = levels.first_place  # what lies before is left out
+        self._begins_at_last = False
+        self._waits_for = 0  # light queues of which it is not known yet where to begin
+        self._is_ended = False
+
+    def begin(self, start: Start, then: Callable[[], None]) -> None:
+        """Find where to begin in each of them."""
+        self._levels.watch(self._add)
+        refs = self._levels.refs
+        self._waits_for = len(refs)
+        for ref in refs:
+            self._broker.open_queue(ref, partial(self._find, ref, start, then))
+
+    def _find(self, ref: int, start: Start, then: Callable[[], None], error: LmqError | None) -> None:
+        if error is not None or self._is_ended:
+            return
+        broker = self._broker
+        place = self._from if start.word == FIRST else start.offset
+        if start.at_ms >= 0:
+            broker.find_offset(ref, start.at_ms, partial(self._begin_at, ref, then))
+        elif start.word in {LAST, NEXT}:
+            self._begins_at_last = start.word == LAST
+            self._begin_at(ref, then, broker.max_offset(ref) - int(self._begins_at_last))
+        else:
+            self._from = max(self._from, place)
+            if self._from < broker.end_place:
+                broker.find_record(self._from, partial(self._find_moment, ref, then))
+            else:
+                self._begin_at(ref, then, broker.max_offset(ref))
+
+    def _find_moment(self, ref: int, then: Callable[[], None], record: bytes | None) -> None:
+        """Begin about where a record was stored; at the first message where it is gone."""
+        one = StoredBatch(1)
+        if record is None or not self._broker.read_record(record, one):
+            self._begin_at(ref, then, 0)
+            return
+        self._broker.find_offset(ref, one.store_ms[0], partial(self._begin_at, ref, then))
+
+    def _begin_at(self, ref: int, then: Callable[[], None], offset: int) -> None:
+        self._offsets[ref] = max(offset, self._broker.min_offset(ref))
+        self._waits_for -= 1
+        if not self._waits_for and not self._is_ended:
+            then()
+
+    def _add(self, ref: int) -> None:
+        """Read a priority whose first message is about to come."""
+        if ref not in self._offsets and not self._waits_for:
+            self._offsets[ref] = self._broker.min_offset(ref)
+            self._on_level(ref)
+
+    def refs(self) -> list[int]:
+        """Return the light queues."""
+        return list(self._offsets)
+
+    def read(self, stored: StoredBatch, count_max: int, bytes_max: int) -> int:
+        """Fill `stored` with the next messages of one of them, up to the next one of another."""
+        found = self._find_heads(stored)
+        if found or not self._heads:
+            return found or NOTHING
+        if self._begins_at_last:
+            self._begins_at_last = False
+            self._from = max(self._from, *self._heads.values())
+        ref = min(self._heads, key=self._heads.__getitem__)
+        if self._heads[ref] < self._from:
+            return self._skip(ref, stored)
+        until = min((place for other, place in self._heads.items() if other != ref), default=_FAR)
+        return self._take(ref, until, stored, self._broker.read(ref, self._offsets[ref], stored, count_max, bytes_max))
+
+    def _find_heads(self, stored: StoredBatch) -> int:
+        """Learn the place of the next message of each; return NOTHING where one is on its way."""
+        for ref, offset in self._offsets.items():
+            at = offset
+            while ref not in self._heads and at < self._broker.max_offset(ref):
+                count = self._broker.read(ref, at, stored, 1, 1)
+                if count < 0:
+                    return NOTHING
+                if count:
+                    self._heads[ref] = stored.physical_offset[0]
+                if stored.next_offset <= at:
+                    break
+                at = stored.queue_offset[0] if count else stored.next_offset
+            self._offsets[ref] = at
+        return 0
+
+    def _skip(self, ref: int, stored: StoredBatch) -> int:
+        """Pass over some messages of one that lie before where to begin."""
+        count = self._broker.read(ref, self._offsets[ref], stored, SKIP_COUNT, SKIP_BYTES)
+        if count < 0:
+            return NOTHING
+        before = sum(place < self._from for place in _places(stored))
+        self._go_on(ref, before, stored)
+        stored.clear()
+        return 0
+
+    def _take(self, ref: int, until: int, stored: StoredBatch, count: int) -> int:
+        """Leave in `stored` what lies before a place, with places as offsets; return how many."""
+        if count < 0:
+            return NOTHING
+        taken = sum(place < until for place in _places(stored))
+        self._go_on(ref, taken, stored)
+        stored.count = taken
+        for i in range(taken):
+            stored.queue_offset[i] = stored.physical_offset[i]
+        return taken
+
+    def _go_on(self, ref: int, taken: int, stored: StoredBatch) -> None:
+        """Go on behind the first `taken` messages of a read."""
+        del self._heads[ref]
+        self._offsets[ref] = stored.queue_offset[taken] if taken < stored.count else stored.next_offset
+
+    def end(self) -> None:
+        """Be told of priorities no more."""
+        self._is_ended = True
+        self._levels.unwatch(self._add)
+
+
+def _places(stored: StoredBatch) -> Iterator[int]:
+    return (stored.physical_offset[i] for i in range(stored.count))
+
+
+def make_source(broker: Broker, queue: SharedQueue, on_level: Callable[[int], None]) -> Source:
+    """Return what a consumer of an open queue reads; `on_level` as of `LevelsSource`."""
+    if queue.terms.priority_max > 0:
+        return LevelsSource(broker, cast("LevelledQueue", queue.pop), on_level)
+    return QueueSource(broker, queue)
