@@ -140,15 +140,24 @@ async def test_aio_pika_reads_a_queue_again(gateway):
         await queue.cancel(tag)
 
 
-async def test_aio_pika_uses_priorities_lengths_and_policies(gateway):
+@pytest.mark.at_once(reason="bytes are counted when they are read, which may be after the next message")
+async def test_aio_pika_is_refused_what_a_queue_has_no_room_for(gateway):
     async with await aio_pika.connect(url(gateway)) as connection:
         channel = await connection.channel()
         arguments = {"x-max-priority": 9, "x-max-length-bytes": 40, "x-overflow": "reject-publish"}
-        queue = await channel.declare_queue("jobs", durable=True, arguments=arguments)
+        await channel.declare_queue("jobs", durable=True, arguments=arguments)
         for i in range(10):
             await channel.default_exchange.publish(aio_pika.Message(b"%04d" % i, priority=i % 3), "jobs")
         with pytest.raises(aio_pika.exceptions.DeliveryError):
             await channel.default_exchange.publish(aio_pika.Message(b"more"), "jobs")
+
+
+async def test_aio_pika_uses_priorities_and_policies(gateway):
+    async with await aio_pika.connect(url(gateway)) as connection:
+        channel = await connection.channel()
+        queue = await channel.declare_queue("jobs", durable=True, arguments={"x-max-priority": 9})
+        for i in range(10):
+            await channel.default_exchange.publish(aio_pika.Message(b"%04d" % i, priority=i % 3), "jobs")
         assert await take(queue, 10) == [b"%04d" % i for k in (2, 1, 0) for i in range(k, 10, 3)]
         short = await channel.declare_queue("short", durable=True)
         gateway.doors["amqp"].vhosts.put_policy(Policy("/", "p", "^short$", {"max-length": 2}))
