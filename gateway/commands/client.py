@@ -7,7 +7,6 @@ from typing import Any
 
 import typer
 
-from gateway.address import leads_here
 from gateway.commands.options import GIVEN
 from gateway.commands.refusing import EXIT_DENIED, EXIT_MISSING, EXIT_NOT_NOW, EXIT_UNREACHABLE, EXIT_WRONG_USE, refuse
 
@@ -108,6 +107,8 @@ class AdminClient:
 
     def _may_be_guest(self, status: int, user: str | None) -> bool:
         """Return whether a question that is not answered without a name may be guest's: to this machine."""
+        from gateway.address import leads_here
+
         return status == NOT_IN and user is None and not self._token and leads_here(self._base)
 
 

@@ -68,13 +68,7 @@ OTHER_ORDER = {  # deliveries are made at the end of the turn; RabbitMQ's race t
     ],
 }  # fmt: skip
 MORE = {  # RabbitMQ reads only queues of the type stream so, and quorum queues by the prefetch of a consumer
-    "consume from an offset": [
-        DECLARED,
-        (
-            "1 channel.close 406 60/20 PRECONDITION_FAILED - queue 'q' in vhost '/' ends with its users, "
-            "and cannot be read again"
-        ),
-    ],
+    "consume from an offset": [DECLARED, "1 basic.consumeok c"],
     "quorum queue and the prefetch of the channel": RECORDED["quorum queue and no prefetch of the channel"],
 }
 DIFFERENT = {**AS_RABBITMQ_4, **KINDER, **NOT_SUPPORTED, **BOUNDED, **TOLD, **OTHER_ORDER, **MORE}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException
 from pamqp.commands import Basic
 from pydantic import BaseModel, Field
 
+from core.broker import Broker
 from gateway.admin.login import Member
 from gateway.admin.management.amqp_link import AmqpLink, Message, open_link
 from gateway.admin.management.any_names import Publish
@@ -17,12 +19,14 @@ from gateway.admin.management.listing import Item
 from gateway.admin.management.places import get_queue, get_vhost
 from gateway.admin.ours.reading import find_offset
 from gateway.admin.view import View
+from gateway.amqp.shared_queue import SharedQueue
 from gateway.amqp.stream_offset import OFFSET_MAX, STREAM_OFFSET
 
 REPLAYING = APIRouter()
 COUNT_MAX = 10_000
 PREFETCH = 2  # that are on their way to be published; each may be as large as messages may be
 QUIET_S = 2.0  # without a message, then those that are left are no longer kept
+SECONDS_MAX = 253_402_300_799  # the end of the year 9999
 COPIES = ("CC", "BCC")  # would send copies elsewhere
 Name = Annotated[str, Field(min_length=1, max_length=255)]
 
@@ -43,8 +47,8 @@ async def replay_messages(view: View, member: Member, wanted: ReplayBody) -> Ite
     """Publish messages of a queue that the log still has to the end of a queue once more; those that are there stay.
 
     Those that come meanwhile are not among them. `next_offset` is where to go on; `left` were published by another
-    user under its own `user_id`, which nobody else may do. 400: the queue ends with its users, or has priorities.
-    404, 503: the destination is gone or full; the reason says where to go on.
+    user under its own `user_id`, which nobody else may do. Offsets in a queue with priorities are places in the log,
+    and a moment counts by its second. 404, 503: the destination is gone or full; the reason says where to go on.
     """
     if (wanted.offset is None) == (wanted.at_ms is None):
         raise bad_request("say an offset or a moment, one of the two")
@@ -52,15 +56,12 @@ async def replay_messages(view: View, member: Member, wanted: ReplayBody) -> Ite
     source = get_queue(vhost, wanted.source)
     destination = wanted.destination or wanted.source
     get_queue(vhost, destination)
-    queue_ref = broker.find_queue(source.light_name)
-    end = broker.max_offset(queue_ref) if queue_ref >= 0 else 0
-    start = wanted.offset if wanted.offset is not None else 0
-    if wanted.at_ms is not None and queue_ref >= 0:
-        start = await find_offset(broker, queue_ref, wanted.at_ms)
-    replay = _Replay(destination, member.user, max(start, source.first_offset))
+    start, end = await _find_ends(broker, source, wanted)
+    begin = start if isinstance(start, int) else 0
+    replay = _Replay(destination, member.user, begin)
     async with open_link(view, member, wanted.vhost) as reading, open_link(view, member, wanted.vhost) as writing:
         # Also where there is nothing to read: the door asks for the rights before an offset is told.
-        await reading.consume(wanted.source, PREFETCH, {STREAM_OFFSET: replay.next_offset})
+        await reading.consume(wanted.source, PREFETCH, {STREAM_OFFSET: start})
         try:
             while replay.next_offset < end and replay.replayed + replay.left < wanted.count:
                 if not await replay.go_on(reading, writing, end):
@@ -68,6 +69,20 @@ async def replay_messages(view: View, member: Member, wanted: ReplayBody) -> Ite
         except HTTPException as failure:
             raise replay.tell(failure) from failure
     return {"replayed": replay.replayed, "left": replay.left, "next_offset": replay.next_offset}
+
+
+async def _find_ends(broker: Broker, source: SharedQueue, wanted: ReplayBody) -> tuple[int | datetime, int]:
+    """Return where a consumer is to begin, and the offset that it ends before."""
+    if source.terms.priority_max > 0:
+        if wanted.at_ms is None:
+            return wanted.offset or 0, broker.end_place
+        return datetime.fromtimestamp(min(wanted.at_ms // 1_000, SECONDS_MAX), UTC), broker.end_place
+    queue_ref = broker.find_queue(source.light_name)
+    end = broker.max_offset(queue_ref) if queue_ref >= 0 else 0
+    start = wanted.offset or 0
+    if wanted.at_ms is not None and queue_ref >= 0:
+        start = await find_offset(broker, queue_ref, wanted.at_ms)
+    return max(start, source.first_offset), end
 
 
 class _Replay:

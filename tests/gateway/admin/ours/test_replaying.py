@@ -66,12 +66,25 @@ async def test_a_replay_that_cannot_be_is_refused_in_words(tmp_path):
         assert (await _replay(client, source="jobs", offset=1, at_ms=1)).status_code == 400
         assert (await _replay(client, source="none", offset=0)).status_code == 404
         assert (await _replay(client, source="jobs", destination="none", offset=0)).status_code == 404
-        wanted = {"durable": True, "arguments": {"x-max-priority": 3}}
-        await client.put("/api/queues/%2F/levels", json=wanted)
-        await publish(client, "amq.default", "levels", "a")
-        refused = await _replay(client, source="levels", offset=0)
-        assert refused.status_code == 400
-        assert "levels" in refused.json()["reason"]
+
+
+async def test_a_queue_with_priorities_is_replayed_in_the_order_in_which_messages_came(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        await client.put("/api/queues/%2F/jobs", json={"durable": True, "arguments": {"x-max-priority": 3}})
+        await client.put("/api/queues/%2F/bench", json={"durable": True})
+        for body, priority in zip("abcd", (1, 3, 0, 3), strict=True):
+            sent = {"routing_key": "jobs", "payload": body, "payload_encoding": "string"}
+            await client.post(
+                "/api/exchanges/%2F/amq.default/publish", json={**sent, "properties": {"priority": priority}}
+            )
+        assert await _take(client, "jobs") == list("bdac")
+        first = (await _replay(client, source="jobs", destination="bench", offset=0, count=2)).json()
+        rest = (await _replay(client, source="jobs", destination="bench", offset=first["next_offset"])).json()
+        assert (first["replayed"], rest["replayed"]) == (2, 2)
+        assert await _take(client, "bench") == list("abcd")
+        for at_ms, count in ((0, 4), (1 << 62, 0)):
+            answer = await _replay(client, source="jobs", destination="bench", at_ms=at_ms)
+            assert answer.json()["replayed"] == count
 
 
 async def test_a_message_of_another_user_is_left_where_it_is(tmp_path):
