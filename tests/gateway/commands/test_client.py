@@ -74,7 +74,7 @@ async def test_questions_that_want_a_name_are_guest_s_on_this_machine(monkeypatc
         ask = AdminClient(f"http://localhost:{server.port}").get
         assert await asyncio.to_thread(ask, "/api/whoami") == {"name": "guest"}
         assert len(server.asked) == 2
-        monkeypatch.setattr(client, "leads_here", lambda url: False)  # as of a gateway elsewhere
+        monkeypatch.setattr("gateway.address.leads_here", lambda url: False)  # as of a gateway elsewhere
         with pytest.raises(typer.Exit):
             await asyncio.to_thread(ask, "/api/whoami")
         assert len(server.asked) == 3
