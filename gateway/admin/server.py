@@ -23,7 +23,7 @@ from gateway.net.streams.layer import LayerFactory
 from gateway.net.streams.plain import peer_of
 from gateway.way_names import Ways
 
-WEB_SERVER = "127.0.0.1"  # whose X-Forwarded-For counts; said, for else uvicorn looks at FORWARDED_ALLOW_IPS
+WEB_SERVER = "127.0.0.1"  # a web server there may say X-Forwarded-For; without it uvicorn asks FORWARDED_ALLOW_IPS
 NOWHERE = "/api/lmq/nowhere/at/all"
 WARM_AFTER_S = 3.0  # the first request finds the routes made, a gateway that is gone by then has not paid for it
 STOP_S = 1.0  # requests that take longer are dropped
