@@ -23,6 +23,7 @@ from gateway.amqp.stream_offset import Start
 from gateway.amqp.stream_sources import make_source
 
 PASSED_OVER_BYTES = TURN_BYTES_MAX // 16  # what a read without messages counts as
+READ_BYTES_MIN = TURN_BYTES_MAX // 64  # what any read counts as: of priorities that alternate each gives one message
 _FOR_EVER = 1 << 62
 
 
@@ -121,7 +122,8 @@ class StreamConsumer(Consumer):
             count = self._source.read(stored, room, bytes_max)
             if count < 0:
                 break
-            budget -= stored.record_end[count - 1] - stored.record_start[0] if count else PASSED_OVER_BYTES
+            size = stored.record_end[count - 1] - stored.record_start[0] if count else PASSED_OVER_BYTES
+            budget -= max(size, READ_BYTES_MIN)
             if not self.queue.is_stream:
                 take_expired(stored, now_ms, NO_LIMIT, _FOR_EVER)
             if self._wanted is not None:

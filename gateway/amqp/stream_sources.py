@@ -5,8 +5,11 @@ Source: docs/protocols/amqp.md, "Reading without consuming".
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
+from heapq import heappop, heappush
 from typing import Protocol, cast
 
 from core.broker import Broker
@@ -20,6 +23,8 @@ from gateway.amqp.stream_offset import FIRST, LAST, NEXT, Start
 NOTHING = -1  # there is nothing more now, or it is on its way
 SKIP_COUNT = 1_024  # messages passed over in one go
 SKIP_BYTES = 1 << 20
+LOOK_COUNT = 64  # messages whose places are looked up together
+LOOK_BYTES = 1 << 16
 _FAR = 1 << 62
 
 
@@ -95,7 +100,8 @@ class QueueSource:
 class LevelsSource:
     """The light queues of all priorities, in the order in which their messages were stored.
 
-    Clients are told places in the log, which ascend through all of them, as offsets.
+    Clients are told places in the log, which ascend through all of them, as offsets. Of each light queue the places of
+    the next messages are looked up together, so that of priorities that alternate no message is read again and again.
 
     Args:
         broker: Where they are.
@@ -108,9 +114,10 @@ class LevelsSource:
         self._levels = levels
         self._on_level = on_level
         self._offsets: dict[int, int] = {}  # of the next message, by light queue
-        self._heads: dict[int, int] = {}  # the place of that message, where it is known
+        self._places: dict[int, deque[int]] = {}  # of the next messages, as far as they are known
+        self._first: list[tuple[int, int]] = []  # a heap of the first of these, with their light queues
         self._from = levels.first_place  # what lies before is left out
-        self._begins_at_last = False
+        self._last_before = -1  # begin at the last message before this place of the log; negative: elsewhere
         self._waits_for = 0  # light queues of which it is not known yet where to begin
         self._is_ended = False
 
@@ -119,6 +126,8 @@ class LevelsSource:
         self._levels.watch(self._add)
         refs = self._levels.refs
         self._waits_for = len(refs)
+        if start.word == LAST:
+            self._last_before = self._broker.end_place
         for ref in refs:
             self._broker.open_queue(ref, partial(self._find, ref, start, then))
 
@@ -130,8 +139,7 @@ class LevelsSource:
         if start.at_ms >= 0:
             broker.find_offset(ref, start.at_ms, partial(self._begin_at, ref, then))
         elif start.word in {LAST, NEXT}:
-            self._begins_at_last = start.word == LAST
-            self._begin_at(ref, then, broker.max_offset(ref) - int(self._begins_at_last))
+            self._begin_at(ref, then, broker.max_offset(ref) - int(start.word == LAST))
         else:
             self._from = max(self._from, place)
             if self._from < broker.end_place:
@@ -148,15 +156,19 @@ class LevelsSource:
         self._broker.find_offset(ref, one.store_ms[0], partial(self._begin_at, ref, then))
 
     def _begin_at(self, ref: int, then: Callable[[], None], offset: int) -> None:
-        self._offsets[ref] = max(offset, self._broker.min_offset(ref))
+        self._start_level(ref, offset)
         self._waits_for -= 1
         if not self._waits_for and not self._is_ended:
             then()
 
+    def _start_level(self, ref: int, offset: int) -> None:
+        self._offsets[ref] = max(offset, self._broker.min_offset(ref))
+        self._places[ref] = deque()
+
     def _add(self, ref: int) -> None:
         """Read a priority whose first message is about to come."""
-        if ref not in self._offsets and not self._waits_for:
-            self._offsets[ref] = self._broker.min_offset(ref)
+        if ref not in self._offsets:
+            self._start_level(ref, 0)
             self._on_level(ref)
 
     def refs(self) -> list[int]:
@@ -165,59 +177,61 @@ class LevelsSource:
 
     def read(self, stored: StoredBatch, count_max: int, bytes_max: int) -> int:
         """Fill `stored` with the next messages of one of them, up to the next one of another."""
-        found = self._find_heads(stored)
-        if found or not self._heads:
+        found = self._look_on(stored)
+        if found or not self._first:
             return found or NOTHING
-        if self._begins_at_last:
-            self._begins_at_last = False
-            self._from = max(self._from, *self._heads.values())
-        ref = min(self._heads, key=self._heads.__getitem__)
-        if self._heads[ref] < self._from:
-            return self._skip(ref, stored)
-        until = min((place for other, place in self._heads.items() if other != ref), default=_FAR)
-        return self._take(ref, until, stored, self._broker.read(ref, self._offsets[ref], stored, count_max, bytes_max))
-
-    def _find_heads(self, stored: StoredBatch) -> int:
-        """Learn the place of the next message of each; return NOTHING where one is on its way."""
-        for ref, offset in self._offsets.items():
-            at = offset
-            while ref not in self._heads and at < self._broker.max_offset(ref):
-                count = self._broker.read(ref, at, stored, 1, 1)
-                if count < 0:
-                    return NOTHING
-                if count:
-                    self._heads[ref] = stored.physical_offset[0]
-                if stored.next_offset <= at:
-                    break
-                at = stored.queue_offset[0] if count else stored.next_offset
-            self._offsets[ref] = at
-        return 0
-
-    def _skip(self, ref: int, stored: StoredBatch) -> int:
-        """Pass over some messages of one that lie before where to begin."""
-        count = self._broker.read(ref, self._offsets[ref], stored, SKIP_COUNT, SKIP_BYTES)
+        if self._last_before >= 0:
+            self._from = max((place for place, _ in self._first if place < self._last_before), default=self._from)
+            self._last_before = -1
+        place, ref = heappop(self._first)
+        known = self._places[ref]
+        if place < self._from:
+            count, until = self._broker.read(ref, self._offsets[ref], stored, SKIP_COUNT, SKIP_BYTES), self._from
+        else:
+            until = self._first[0][0] if self._first else _FAR
+            before = count_max if until == _FAR else bisect_left(known, until)
+            count = self._broker.read(ref, self._offsets[ref], stored, min(before, count_max), bytes_max)
         if count < 0:
+            heappush(self._first, (place, ref))
             return NOTHING
-        before = sum(place < self._from for place in _places(stored))
-        self._go_on(ref, before, stored)
-        stored.clear()
-        return 0
-
-    def _take(self, ref: int, until: int, stored: StoredBatch, count: int) -> int:
-        """Leave in `stored` what lies before a place, with places as offsets; return how many."""
-        if count < 0:
-            return NOTHING
-        taken = sum(place < until for place in _places(stored))
-        self._go_on(ref, taken, stored)
-        stored.count = taken
+        taken = self._go_on(ref, until, stored)
+        if until == self._from:
+            stored.clear()
+            return 0
         for i in range(taken):
             stored.queue_offset[i] = stored.physical_offset[i]
         return taken
 
-    def _go_on(self, ref: int, taken: int, stored: StoredBatch) -> None:
-        """Go on behind the first `taken` messages of a read."""
-        del self._heads[ref]
-        self._offsets[ref] = stored.queue_offset[taken] if taken < stored.count else stored.next_offset
+    def _look_on(self, stored: StoredBatch) -> int:
+        """Learn where the next messages of each lie; return NOTHING where some are on their way."""
+        for ref, known in self._places.items():
+            while not known and self._offsets[ref] < self._broker.max_offset(ref):
+                offset = self._offsets[ref]
+                count = self._broker.read(ref, offset, stored, LOOK_COUNT, LOOK_BYTES)
+                if count < 0:
+                    return NOTHING
+                known.extend(_places(stored))
+                if known:
+                    heappush(self._first, (known[0], ref))
+                elif stored.next_offset <= offset:
+                    break
+                self._offsets[ref] = stored.queue_offset[0] if count else stored.next_offset
+        return 0
+
+    def _go_on(self, ref: int, until: int, stored: StoredBatch) -> int:
+        """Leave in `stored` what lies before a place, and go on behind it; return how many messages."""
+        known = self._places[ref]
+        count = stored.count
+        taken = stored.count = sum(place < until for place in _places(stored))
+        self._offsets[ref] = stored.queue_offset[taken] if taken < count else stored.next_offset
+        for place in _places(stored):
+            if not known or known.popleft() != place:  # retention took some since they were looked up
+                known.clear()
+        if not taken:
+            known.clear()
+        if known:
+            heappush(self._first, (known[0], ref))
+        return taken
 
     def end(self) -> None:
         """Be told of priorities no more."""

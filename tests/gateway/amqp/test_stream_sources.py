@@ -7,8 +7,12 @@ import random
 import pytest
 from pamqp.commands import Basic, Queue
 
+from core.message import StoredBatch
 from gateway.amqp import stream_sources
+from gateway.amqp.stream_consumer import READ_BYTES_MIN, TURN_BYTES_MAX
+from gateway.amqp.stream_offset import Start
 from tests.gateway.amqp.test_stream_consumer import offsets, read
+from tests.support import amqp
 
 PRIORITIES = {"x-max-priority": 5}
 
@@ -118,3 +122,78 @@ def test_readers_that_come_at_any_moment_read_all_from_there_on_once(world, seed
         count += len(priorities)
     for reader, first in readers:
         assert reader.bodies() == numbers(*range(first, count))
+
+
+def test_a_reader_that_had_no_room_yet_begins_at_what_was_the_last_when_it_came(world):
+    peer = declare(world.client())
+    publish(peer, 0, 0)
+    reader = world.client()
+    reader.stall()
+    read(reader, "last")
+    publish(peer, 0, 3, start=2)
+    reader.drain()
+    assert reader.bodies() == numbers(1, 2, 3)
+
+
+def test_a_priority_that_comes_while_a_reader_begins_is_read(world):
+    peer = declare(world.client())
+    publish(peer, 0)
+    reader = world.client()
+    read_now = amqp.method(1, Basic.Consume(queue="q", consumer_tag="s", arguments={"x-stream-offset": "first"}))
+    reader.begin(read_now)
+    peer.begin(amqp.publish(1, b"1", key="q", priority=4))
+    world.turn()
+    assert reader.bodies() == numbers(0, 1)
+    publish(peer, 4, 0, start=2)
+    assert reader.bodies() == numbers(2, 3)
+
+
+class CountingBroker:
+    """A broker that counts the messages that are read."""
+
+    def __init__(self, broker):
+        self.broker = broker
+        self.looked_at = 0
+
+    def __getattr__(self, name):
+        return getattr(self.broker, name)
+
+    def read(self, ref, offset, stored, count_max, bytes_max):
+        found = self.broker.read(ref, offset, stored, count_max, bytes_max)
+        self.looked_at += max(found, 0)
+        return found
+
+
+@pytest.mark.at_once(reason="counts what is read, which is asked for again where it is on its way")
+def test_priorities_that_alternate_cost_no_more_than_others(world):
+    peer = declare(world.client())
+    count = 600
+    peer.write(*[amqp.publish(1, b"x", key="q", priority=i % 3) for i in range(count)])
+    broker = CountingBroker(world.broker)
+    source = stream_sources.LevelsSource(broker, world.amqp.vhosts.find("/").find("q").pop, lambda ref: None)
+    source.begin(Start(word="first"), lambda: None)
+    stored = StoredBatch(1_024)
+    found = []
+    while source.read(stored, 1_024, 1 << 20) >= 0:
+        found += stored.queue_offset[: stored.count]
+    source.end()
+    assert len(found) == count
+    assert found == sorted(found)
+    assert broker.looked_at <= 3 * count
+
+
+@pytest.mark.at_once(reason="counts what one turn gives")
+def test_others_have_their_turns_while_priorities_that_alternate_are_read(world):
+    peer = declare(world.client())
+    count = 1_000
+    peer.write(*[amqp.publish(1, b"x", key="q", priority=i % 2) for i in range(count)])
+    reader = world.client()
+    reader.begin(
+        amqp.method(1, Basic.Consume(queue="q", consumer_tag="s", no_ack=True, arguments={"x-stream-offset": "first"}))
+    )
+    found = []
+    while world.is_turn_due:
+        world.step()
+        found.append(len(reader.messages()))
+    assert sum(found) == count
+    assert max(found) <= TURN_BYTES_MAX // READ_BYTES_MIN
