@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from tests.support.build import IS_COMPILED
 from tests.support.carried import TRANSPORTS
 from tests.support.files import memory_folder
+from tests.support.heap import leave_alone_what_stays
 
 TEST_S_MAX = 120
 FILES_MAX = 300  # open in this process: paho waits by select(), which takes numbers below 1,024 only
@@ -56,6 +57,13 @@ def pytest_configure(config):
     memory = memory_folder()
     if memory is not None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
+    gc.disable()  # until all tests are collected: it would go through all of them again and again
+
+
+def pytest_collection_finish(session):
+    """Let the collector of cycles work again, on what the tests make."""
+    gc.enable()
+    leave_alone_what_stays()
 
 
 @pytest.fixture

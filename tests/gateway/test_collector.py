@@ -16,12 +16,21 @@ from lmq.remoting.request_codes import RequestCode
 from tests.support import amqp, mqtt
 from tests.support.connections import run_turns
 from tests.support.gateway import running_gateway
+from tests.support.heap import leave_alone_what_stays
 from tests.support.logins import quick_hash
 from tests.support.rocketmq import request_frame, send_frame
 
 ROUNDS = 5
 OURS = ("core.", "gateway.amqp.", "gateway.auth.", "gateway.mqtt.", "gateway.net.", "gateway.rocketmq.")
 pytestmark = pytest.mark.asyncio
+
+
+@pytest.fixture
+def _what_stays_is_left_alone_again():
+    """Undo what tests of the collector do to the objects of this run."""
+    yield
+    gc.unfreeze()
+    leave_alone_what_stays()
 
 
 @pytest_asyncio.fixture
@@ -148,6 +157,7 @@ async def test_rocketmq_connections_leave_nothing(gateway):
             await talk(gateway, "broker", b"garbage that is no frame")
 
 
+@pytest.mark.usefixtures("_what_stays_is_left_alone_again")
 async def test_new_objects_are_looked_at_once_and_then_left_alone():
     before, callbacks, frozen = gc.get_threshold(), list(gc.callbacks), gc.get_freeze_count()
     collector = Collector()
@@ -172,6 +182,7 @@ async def test_new_objects_are_looked_at_once_and_then_left_alone():
     assert gc.callbacks == callbacks
 
 
+@pytest.mark.usefixtures("_what_stays_is_left_alone_again")
 async def test_new_objects_of_another_thread_are_looked_at_on_the_loop():
     collector = Collector()
     collector.start()
@@ -185,6 +196,7 @@ async def test_new_objects_of_another_thread_are_looked_at_on_the_loop():
         gc.unfreeze()
 
 
+@pytest.mark.usefixtures("_what_stays_is_left_alone_again")
 async def test_nothing_is_left_alone_that_comes_due_as_it_stops():
     collector = Collector()
     collector.start()
