@@ -9,6 +9,7 @@ from gateway.mqtt.session cimport Session, Subscription
 cdef class Redelivery(Desk):
     cdef public object catch_ups
     cdef public long long now_ms
+    cdef public object now_ns
     cdef StoredBatch _one
     cdef object _waiting
     cdef dict _backlogs

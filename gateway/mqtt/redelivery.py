@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter, deque
+from collections.abc import Callable
 from itertools import takewhile
 
 from core.broker import Broker
@@ -18,9 +20,8 @@ from gateway.mqtt.session import Session, Subscription
 from gateway.mqtt.sieve import fits, make_form
 
 TURN_BYTES_MAX = 8 * 1024 * 1024  # what those behind are sent in one turn: 32 times a read of a busy publisher
-RETAINED_RUN_MAX = 64  # retained messages that one session is sent before others have their turn
-LOOKS_MAX = 256  # for retained messages in one turn, some 3 ms
-OWED_LOOKS_MAX = 128  # of which each that is found is written down
+RETAINED_TURN_NS = 1_000_000  # for retained messages in one turn: by time, for to look for one may take as long as to send it
+RETAINED_RUN_NS = RETAINED_TURN_NS // 4  # for those of one session, before others have their turn
 _ALL = 2**62  # above any queue offset
 _EXACT = 2
 
@@ -34,6 +35,7 @@ class Redelivery(Desk):
         super().__init__(broker, limits, places, exact, broker.metrics.door("mqtt"))
         self.catch_ups = catch_ups
         self.now_ms = 0  # when the turn under way is
+        self.now_ns: Callable[[], int] = time.monotonic_ns
         self._one = StoredBatch(1)
         self._waiting: deque[Subscription | Backlog] = deque()
         self._backlogs: dict[Session, Backlog] = {}
@@ -83,7 +85,7 @@ class Redelivery(Desk):
             sent = self._send_some_retained(backlog)
         if backlog.is_done:
             del self._backlogs[session]
-        elif sent or (not backlog.is_resending and self._may_send_retained(backlog)):
+        elif sent if backlog.is_resending else self._may_send_retained(backlog):
             self._want_backlog(backlog)
         return sent
 
@@ -133,27 +135,26 @@ class Redelivery(Desk):
         return 4
 
     def _send_some_retained(self, backlog: Backlog) -> int:
-        sent = 0
-        for _ in range(RETAINED_RUN_MAX):
-            if not self._may_send_retained(backlog):
-                break
+        """Send retained messages for a while; return the part of a turn's bytes that this was worth."""
+        took_ns, began_ns = 0, self.now_ns()
+        while took_ns < RETAINED_RUN_NS and self._may_send_retained(backlog):
             walk = backlog.retained[0]
-            sent += TURN_BYTES_MAX // (LOOKS_MAX if walk.catch_up is None else OWED_LOOKS_MAX)  # to look costs, too
             record = walk.take()
             if record is not None and self.broker.read_record(record, self._one):
-                sent += self._send_one_retained(walk, record)
+                self._send_one_retained(walk, record)
             if walk.is_over:
                 backlog.retained.popleft()
                 if walk.catch_up is not None:
                     self._maybe_end(backlog.session, walk.catch_up)
-        return sent
+            took_ns = self.now_ns() - began_ns
+        return took_ns * TURN_BYTES_MAX // RETAINED_TURN_NS
 
-    def _send_one_retained(self, walk: RetainedWalk | CatchUpWalk, record: bytes) -> int:
+    def _send_one_retained(self, walk: RetainedWalk | CatchUpWalk, record: bytes) -> None:
         session = walk.subscription.session
         version = self.broker.retained.version_of(record)
         self.drop_expired(self._one, self.now_ms)
         if not self._one.count or (session.packet_bytes_max and not fits(self._one, 0, walk.subscription)):
-            return 0
+            return
         first_id = session.open_window(self.inflight_max).next_id() if walk.qos else 1
         form = Form(session.level, self.now_ms, walk.subscription.identifier)  # no aliases: it may not be sent yet
         data = self.encoder.encode(self._one, walk.qos, first_id, -1, 1, form)
@@ -161,7 +162,7 @@ class Redelivery(Desk):
         catch_up = walk.catch_up
         if catch_up is not None and not self.catch_ups.note_sent(catch_up, version, is_in_flight=is_numbered):
             walk.is_over = True  # it goes on when the session comes back
-            return 0
+            return
         if is_numbered:
             is_exact = walk.qos == _EXACT and self._one.flag[0] & FLAG_QOS_MASK == _EXACT
             number = enter_retained(
@@ -169,7 +170,7 @@ class Redelivery(Desk):
             )
             if is_exact and catch_up is not None:
                 self.exact.note_sent(session, catch_up.slot, [(number, version)])
-        return self._write(session, data, self._one)
+        self._write(session, data, self._one)
 
     def _forget_retained(self, session: Session, window: InflightWindow) -> None:
         kept = session.retained_inflight or {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.errors import DiskFullError
+from gateway.mqtt.redelivery import RETAINED_TURN_NS
 from gateway.settings import GatewaySettings, MqttSettings
 from tests.support import mqtt
 from tests.support.mqtt import (
@@ -372,14 +373,34 @@ def test_retained_message_that_was_completed_for_one_subscribe_is_still_owed_for
         assert [one.packet_id for one in peer.take_deliveries()] == ([left] if done == first else [])
 
 
-@pytest.mark.parametrize(("qos", "is_clean", "count_max"), [(0, True, 256), (1, False, 128)])
-def test_retained_messages_come_some_in_each_turn(make_world, qos, is_clean, count_max):
+@pytest.mark.parametrize(("qos", "is_clean"), [(0, True), (1, False)])
+def test_retained_messages_come_some_in_each_turn(make_world, qos, is_clean):
     world = make_world(inflight_max=1_000)
     world.client(b"p").send(*[publish(b"r/%d" % i, b"x", qos=1, packet_id=i + 1, retain=True) for i in range(600)])
+    look_ns = RETAINED_TURN_NS // 100
+    world.door.delivery.now_ns = iter(range(0, 1 << 40, look_ns)).__next__
     subscriber = world.client(b"s", clean=is_clean)
     subscriber.begin(subscribe(1, (b"r/#", qos)))
     counts = []
     while sum(counts) < 600:
         world.step()
         counts.append(len(subscriber.take_deliveries()))
-    assert count_max // 4 < max(counts) <= count_max
+    assert 50 < max(counts) <= 100
+
+
+def test_subscriber_of_many_retained_messages_does_not_take_the_turn_of_another(make_world):
+    world = make_world(inflight_max=1_000)
+    world.client(b"p").send(*[publish(b"r/%d" % i, b"x", qos=1, packet_id=i + 1, retain=True) for i in range(600)])
+    world.door.delivery.now_ns = iter(range(0, 1 << 40, RETAINED_TURN_NS // 100)).__next__
+    world.client(b"first", (b"r/#", 0))  # which opens the queue
+    subscribers = [world.client(b"s%d" % i) for i in range(2)]
+    for one in subscribers:
+        one.begin(subscribe(1, (b"r/#", 0)))
+    counts = [0, 0]
+    apart = []
+    while sum(counts) < 1_200:
+        world.step()
+        counts = [count + len(one.take_deliveries()) for count, one in zip(counts, subscribers, strict=True)]
+        apart.append(abs(counts[0] - counts[1]))
+    assert counts == [600, 600]
+    assert max(apart) <= 100
