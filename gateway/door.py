@@ -28,7 +28,7 @@ class ClientLimits(NamedTuple):
     inflight_max: int = 0  # messages at QoS 1 and 2 that it is sent and has not acknowledged
     messages_out_rate: int = 0  # that it is sent
     bytes_out_rate: int = 0  # of their bodies
-    queued_count_max: int = 0  # messages at QoS 1 and 2 that wait for its session by one subscription
+    queued_count_max: int = 0  # messages at QoS 1 and 2 that wait for its session
     queued_bytes_max: int = 0  # of their bodies
 
 

@@ -92,9 +92,9 @@ class MqttSettings(BaseModel, frozen=True, extra="forbid"):
     connects_rate: Limit = 0  # clients a second that are let in, 0: any number
     # times a second that one client identifier of one user is let in, 0: any number
     client_connects_rate: Limit = 0
-    # messages at QoS 1 and 2 that wait for a session by one subscription, then the oldest give way; 0: any number
+    # messages at QoS 1 and 2 that wait for a client, by all its subscriptions; then the oldest give way; 0: any number
     queued_count_max: Limit = 0
-    # bytes of bodies that wait for a session by one subscription, then the oldest messages give way; 0: any number
+    # bytes of bodies that wait for a client, by all its subscriptions; then the oldest give way; 0: any number
     queued_bytes_max: Limit = 0
     delayed_max_s: Annotated[int, Field(ge=0, le=34_560_000)] = 4_294_967  # the longest delay of `$delayed/`
     retained_count_max: Limit = 0  # topics that may have a retained message, 0: any number

@@ -13,7 +13,8 @@ from gateway.auth.permissions import Permissions
 from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.columns import RunColumns
 from gateway.mqtt.exact import ExactJournal
-from gateway.mqtt.feeds import FilterFeed, Limits, PlacesLike, enter, keep_places, skip_oldest
+from gateway.mqtt.feeds import FilterFeed, Limits, PlacesLike, enter, keep_places
+from gateway.mqtt.giving_way import skip_oldest, skip_oldest_of_all
 from gateway.mqtt.inflight import ONCE_SENT, InflightWindow
 from gateway.mqtt.packets import PUBREC
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, READ_BYTES_MAX
@@ -172,12 +173,11 @@ class Delivery(Redelivery):
         if backlog is not None:
             self._want_backlog(backlog)
 
-    def let_go_oldest(self, subscription: Subscription) -> None:
-        """Let the oldest of too many messages go that wait for a subscription without a connection."""
-        before = subscription.position
-        skip_oldest(self, subscription, self.now_ms)
-        if subscription.position > before and subscription.floor_slot != NO_SLOT:
-            keep_places(self, subscription, subscription.position)
+    def let_go_oldest(self, session: Session) -> None:
+        """Let the oldest of too many messages go that wait for a client without a connection."""
+        for subscription in skip_oldest_of_all(self, session, self.now_ms):
+            if subscription.floor_slot != NO_SLOT:
+                keep_places(self, subscription, subscription.position)
 
     def want(self, subscription: Subscription) -> None:
         """Let a subscription that is BEHIND read on, or one that is OFFLINE begin, in turn."""

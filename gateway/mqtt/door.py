@@ -15,10 +15,9 @@ from gateway.mqtt.exact_log import ExactLog
 from gateway.mqtt.handler import MqttHandler
 from gateway.mqtt.inventory import MqttInventory
 from gateway.mqtt.login import PROTOCOL
-from gateway.mqtt.queued import is_limited
 from gateway.mqtt.queued_limits import WaitingMax
 from gateway.mqtt.services import MqttServices
-from gateway.mqtt.session import NEVER, OFFLINE
+from gateway.mqtt.session import NEVER
 from gateway.mqtt.session_loader import Queues
 from gateway.mqtt.terms import NO_LIMITS
 from gateway.mqtt.turned_away import TurnedAway
@@ -132,9 +131,8 @@ class MqttDoor(MqttServices, Door):
     def _let_go_oldest(self, client_id: bytes) -> None:
         """Let the oldest of too many messages go that wait for a client without a connection."""
         with self.sessions.looking(client_id) as session:
-            for subscription in [] if session is None else list(session.subscriptions.values()):
-                if subscription.state == OFFLINE and is_limited(subscription):
-                    self.delivery.let_go_oldest(subscription)
+            if session is not None and session.outlet is None:
+                self.delivery.let_go_oldest(session)
 
     def end_sessions_of(self, user: str) -> None:
         """End the sessions of a user that is no more, or disabled; those with a connection, when that is closed."""

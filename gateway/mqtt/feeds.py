@@ -50,7 +50,7 @@ class Limits(Protocol):
 
     @property
     def queued_count_max(self) -> int:
-        """Messages at QoS 1 and 2 that wait for a subscription before the oldest give way, 0 for no limit."""
+        """Messages at QoS 1 and 2 that wait for a client before the oldest give way, 0 for no limit."""
 
     @property
     def queued_bytes_max(self) -> int:
@@ -59,16 +59,6 @@ class Limits(Protocol):
     @property
     def lag_count_max(self) -> int:
         """Messages that a slow subscriber at QoS 0 may be behind before it loses them."""
-
-
-def skip_oldest(desk: Desk, subscription: Subscription, now_ms: int) -> None:
-    """Let the oldest of too many messages that wait for a subscription at QoS 1 or 2 go."""
-    queued = desk.queued
-    if queued.limits.has_any and subscription.qos and not subscription.is_replay:
-        over = queued.find_first_for(subscription) - subscription.position
-        if over > 0:
-            desk.note_skipped(subscription, subscription.position + over, "queue_full", now_ms)
-            subscription.position += over
 
 
 class Desk(Reader):

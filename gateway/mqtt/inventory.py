@@ -196,7 +196,8 @@ class MqttInventory(Inventory):
             return (TOO_SLOW,)
         limit = self._services.delivery.queued.limits.of(subscription.session)
         behind = self._services.broker.max_offset(subscription.queue_ref) - offset - 1
-        return (DROPPED,) if limit.size or (limit.messages and behind >= limit.messages) else ()
+        has_others = len(subscription.session.subscriptions) > 1  # by which messages wait that count, too
+        return (DROPPED,) if limit.size or (limit.messages and (has_others or behind >= limit.messages)) else ()
 
 
 def _done_as(session: Session, subscription: Subscription, offset: int) -> str:

@@ -1,4 +1,4 @@
-"""How much may wait for a session by one subscription, and where its light queue begins for it then.
+"""How much may wait for a client, and where a light queue begins for it then; `giving_way` divides it among its queues.
 
 How many messages wait, two places in a queue tell. How many bytes, only the records themselves do. So where there is a
 limit of bytes, the queues in which something waits are read on every few seconds, each message once, and their sizes
@@ -63,6 +63,35 @@ class Newest:
             self.first = sums[0][0]
             self.is_over = True
 
+    def size_from(self, offset: int, end: int) -> int:
+        """Return how many bytes there are in [offset, end), to a part of a sum; `end` is what was counted so far."""
+        size = 0
+        for start, stop, part in self._parts(end):
+            if stop <= offset:
+                break
+            size += part if start >= offset else part * (stop - offset) // (stop - start)
+        return size
+
+    def find_within(self, size: int, end: int) -> int:
+        """Return the first offset from which on there are `size` bytes until `end`, to a part of a sum.
+
+        One message is left of what there is, unless nothing may be.
+        """
+        first, left = end, size
+        for start, stop, part in self._parts(end):
+            if part > left:
+                first = stop - (stop - start) * left // part
+                break
+            left -= part
+            first = start
+        return min(first, end - 1) if size else first
+
+    def _parts(self, end: int) -> Iterator[tuple[int, int, int]]:
+        """Give where each sum begins and ends, and its bytes; the newest first."""
+        for start, part in reversed(self._sums):
+            yield start, end, part
+            end = start
+
 
 class Tally(Reader):
     """What was counted of one queue, until `until`; it waits for what is on its way."""
@@ -78,6 +107,14 @@ class Tally(Reader):
         self._until = newest.first
         self._is_counting = False
         self._is_parked = False
+
+    def size_from(self, offset: int) -> int:
+        """Return how many bytes were counted from an offset on."""
+        return self.newest.size_from(offset, self._until)
+
+    def find_within(self, size: int) -> int:
+        """Return the first offset from which on no more than `size` bytes were counted."""
+        return self.newest.find_within(size, self._until)
 
     def count(self) -> None:
         """Count what came, in steps."""
@@ -160,6 +197,20 @@ class Queued:
         tally = self._tallies.get((queue_ref, limit.size))
         return max(first, tally.newest.first) if tally is not None and tally.newest.is_over else first
 
+    def end_of(self, queue_ref: int) -> int:
+        """Return the end of a queue."""
+        return self._broker.max_offset(queue_ref)
+
+    def size_from(self, queue_ref: int, bytes_max: int, offset: int) -> int:
+        """Return how many bytes were counted in a queue from an offset on, where `bytes_max` is the limit."""
+        tally = self._tallies.get((queue_ref, bytes_max))
+        return 0 if tally is None else tally.size_from(offset)
+
+    def find_within(self, queue_ref: int, bytes_max: int, size: int) -> int:
+        """Return the first offset of a queue from which on no more than `size` bytes were counted."""
+        tally = self._tallies.get((queue_ref, bytes_max))
+        return 0 if tally is None else tally.find_within(size)
+
     def look(self, behind: Callable[[], Iterator[Behind | None]], let_go: Callable[[bytes], None]) -> None:
         """Count what came where something waits, in steps.
 
@@ -177,14 +228,17 @@ class Queued:
             limits = self.limits
             bytes_max = limits.general.size
             tallies: dict[tuple[int, int], Tally] = {}
+            away: list[Behind] = []  # of the session that is walked over
             for one in behind:
                 if one is None:
+                    if away and self._is_over(away, limits.of_client(away[0].client_id)):
+                        let_go(away[0].client_id)
+                    away = []
                     yield
                     continue
                 limit = limits.of_client(one.client_id)
-                is_own = one.is_away and limits.is_own(one.client_id)
-                if is_own and self._find_first(one.queue_ref, limit) > one.position:
-                    let_go(one.client_id)
+                if one.is_away and limits.is_own(one.client_id):
+                    away.append(one)
                 if limit.size:
                     self._note(tallies, one, limit.size)
             if bytes_max == limits.general.size:
@@ -194,6 +248,13 @@ class Queued:
                     yield
         finally:
             self._is_looking = False
+
+    def _is_over(self, ones: list[Behind], limit: WaitingMax) -> bool:
+        """Return whether more waits for a client, by all its subscriptions, than may."""
+        count = sum(max(self.end_of(one.queue_ref) - one.position, 0) for one in ones)
+        if 0 < limit.messages < count or any(self._find_first(one.queue_ref, limit) > one.position for one in ones):
+            return True
+        return 0 < limit.size < sum(self.size_from(one.queue_ref, limit.size, one.position) for one in ones)
 
     def _note(self, tallies: dict[tuple[int, int], Tally], one: Behind, bytes_max: int) -> None:
         """Have a queue counted from a place on, at least; what was counted before is used again."""

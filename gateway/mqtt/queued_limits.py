@@ -1,4 +1,4 @@
-"""How much may wait for each session by one subscription: as the settings say, or less by the address of its client."""
+"""How much may wait for each client: as the settings say, or less by the address of its client."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RowTable(Protocol):
 
 
 class WaitingMax(NamedTuple):
-    """What may wait by one subscription, 0 for any number of each."""
+    """What may wait for a client, by all its subscriptions, 0 for any number of each."""
 
     messages: int = 0
     size: int = 0  # bytes of their bodies
@@ -70,11 +70,11 @@ class QueuedLimits:
         return client_id in self._own
 
     def of(self, session: Session) -> WaitingMax:
-        """Return what may wait for a session by one subscription."""
+        """Return what may wait for a session."""
         return self.of_client(session.client_id)
 
     def of_client(self, client_id: bytes) -> WaitingMax:
-        """Return what may wait for a client's session by one subscription."""
+        """Return what may wait for a client's session."""
         own = self._own.get(client_id)
         return self.general if own is None else own.within(self.general)
 

@@ -49,6 +49,7 @@ cdef class Session:
     cdef public long long exact_number
     cdef public object pace
     cdef public int level
+    cdef public long long next_look_ms
     cdef public long long expiry_s
     cdef public long long receive_max
     cdef public long long packet_bytes_max

@@ -145,6 +145,7 @@ class Session:
         "free_sources",
         "is_persistent",
         "level",
+        "next_look_ms",
         "outlet",
         "owner",
         "pace",
@@ -176,6 +177,7 @@ class Session:
         self.aliases: TopicAliases | None = None  # where the client takes some
         self.pace: Pace | None = None  # where it may not be sent messages as fast as they come
         self.level = 0
+        self.next_look_ms = 0  # when all that waits for it is looked at again, where that is limited
         self.expiry_s = NEVER if is_persistent else 0  # how long it outlives its connection
         self.receive_max = 0  # messages at QoS 1 and 2 that the client takes at once, 0 where it did not say
         self.packet_bytes_max = 0  # the largest packet that it takes, 0 where it did not say
@@ -255,5 +257,6 @@ class Session:
         self.blocked.clear()
         self.aliases = None
         self.pace = None
+        self.next_look_ms = 0
         if self.window is not None:
             self.window.shrink()

@@ -63,7 +63,7 @@ def test_each_look_goes_on_where_the_last_one_was(make_world):
     again = world.connect(b"a", clean=False)
     came = numbers(again)
     assert came.count(199) == 2
-    assert sorted(came) == sorted([*range(184, 200), *range(189, 205)])
+    assert sorted(came) == sorted([*range(192, 200), *range(197, 205)])  # half of the limit each
 
 
 def test_a_session_that_is_further_behind_has_its_part_counted_too(make_world):
@@ -203,3 +203,20 @@ def test_what_is_left_is_under_the_limit_and_not_much_less(sizes, bytes_max):
         else:
             assert newest.first == 7
         assert newest.sum_count <= 2 * SUMS + 2
+
+
+@given(st.lists(st.integers(1, 400), min_size=1, max_size=300), st.integers(1, 10_000), st.integers(0, 300))
+def test_sizes_are_told_to_a_part_of_a_sum(sizes, size, skipped):
+    newest = Newest(7, 1_000_000)
+    for number, each in enumerate(sizes):
+        newest.add(7 + number, each)
+    end = 7 + len(sizes)
+    sum_max = 1_000_000 // SUMS + max(sizes)
+    start = min(7 + skipped, end)
+    assert newest.size_from(start, end) == pytest.approx(sum(sizes[start - 7 :]), abs=sum_max)
+    assert (newest.size_from(7, end), newest.size_from(end, end)) == (sum(sizes), 0)
+    first = newest.find_within(size, end)
+    assert 7 <= first < end
+    assert newest.find_within(sum(sizes), end) == 7
+    assert newest.find_within(0, end) == end
+    assert newest.size_from(first, end) <= size + newest.size_from(end - 1, end) or sum(sizes) <= size
