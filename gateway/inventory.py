@@ -101,6 +101,7 @@ class QueueEntry(NamedTuple):
     unacked: int | None = None  # messages that consumers have
     vhost: str = ""  # where it is, empty where a door has none
     first_waiting: tuple[tuple[int, int], ...] = ()  # light queues that hold something, and the first offset not done
+    again: int = 0  # times that messages were given once more, since the start
 
 
 class SubscriptionEntry(NamedTuple):

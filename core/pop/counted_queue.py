@@ -77,6 +77,11 @@ class CountedQueue:
         return self._inner.unacked_count
 
     @property
+    def again_count(self) -> int:
+        """How many times messages were given that had been given before, since it was opened."""
+        return self._inner.again_count
+
+    @property
     def ready_bytes(self) -> int:
         """How many bytes their bodies have, as far as they were counted."""
         return self._shown + max(self._total - self._used, 0)

@@ -18,6 +18,7 @@ cdef class InFlight:
     cdef public unsigned int number
     cdef public Window window
     cdef public long long skipped_count
+    cdef public long long again_count
     cdef ChangeLog _log
     cdef dict _attempts
     cdef dict _until

@@ -33,6 +33,7 @@ class InFlight:
         self.number = number
         self.window = Window(next_offset)
         self.skipped_count = 0  # lost to retention or damage before anybody acknowledged them
+        self.again_count = 0  # given once more
         self._log = log
         self._attempts = _NOTHING  # where a code is too small
         self._until = _NOTHING  # moments until which hidden ones stay so, where there is one
@@ -89,6 +90,7 @@ class InFlight:
             used += 1
         into.count = taken
         self._log.taken_again += taken
+        self.again_count += taken
         self._log.close_run()
         self.window.use_found(offsets, used)
         self.window.advance()

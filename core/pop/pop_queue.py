@@ -120,6 +120,11 @@ class PopQueue:
         return self.state.skipped_count
 
     @property
+    def again_count(self) -> int:
+        """How many times messages were given that had been given before, since it was opened."""
+        return self.state.again_count
+
+    @property
     def floor(self) -> int:
         """The first offset that is not acknowledged: what lies before is not needed any more."""
         return self.state.window.floor()
@@ -183,10 +188,7 @@ class PopQueue:
         return into.count
 
     def peek(self, into: StoredBatch, count_max: int) -> int:
-        """Fill `into` with what `take` would give next, without taking it; `attempt` says nothing.
-
-        AWAY while that is on its way.
-        """
+        """Fill `into` with what `take` would give next, not taken; `attempt` says nothing. AWAY: it is on its way."""
         into.clear()
         window = self.state.window
         if window.shown_count:
@@ -338,9 +340,9 @@ class PopQueue:
         """Forget what each consumer has, and go on from an offset; receipts that were given are stale."""
         journal = self._desk.journal
         self._desk.queues.pop(self.state.number, None)
-        skipped_count = self.state.skipped_count
+        before = self.state
         self.state = InFlight(journal.add_name(pop_key(self.queue, self.group)), journal.changes, queue_offset)
-        self.state.skipped_count = skipped_count
+        self.state.skipped_count, self.state.again_count = before.skipped_count, before.again_count
         self.state.seek(queue_offset)
         self._desk.queues[self.state.number] = self
         self._timers = None

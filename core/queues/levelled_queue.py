@@ -32,6 +32,10 @@ class OneLevel(Protocol):
     def unacked_count(self) -> int:
         """How many messages consumers have."""
 
+    @property
+    def again_count(self) -> int:
+        """How many times messages were given that had been given before, since it was opened."""
+
     def take(self, into: StoredBatch, count_max: int, bytes_max: int, until_ms: int, now_ms: int) -> int:
         """Fill `into` with messages, and hide them."""
 
@@ -152,6 +156,11 @@ class LevelledQueue:
     def unacked_count(self) -> int:
         """How many messages consumers have."""
         return sum(one.unacked_count for one in self._levels.values())
+
+    @property
+    def again_count(self) -> int:
+        """How many times messages were given that had been given before, since it was opened."""
+        return sum(one.again_count for one in self._levels.values())
 
     def count_on(self) -> bool:
         """Count the bytes of what came; return False where there is more to count."""

@@ -42,6 +42,7 @@ class Level(NamedTuple):
     given: int  # messages that ever came
     ready: int
     unacked: int
+    again: int = 0  # times that messages were given once more
 
 
 class Rates(NamedTuple):
@@ -52,6 +53,7 @@ class Rates(NamedTuple):
     left: float = 0.0  # that were acknowledged, or ended in another way
     ready: float = 0.0  # by which those that wait became more
     unacked: float = 0.0  # by which those that consumers have became more
+    again: float = 0.0  # that consumers got once more
 
 
 class QueueActivity:
@@ -156,7 +158,7 @@ class QueueActivity:
 
     def _level_of(self, vhost: VirtualHost, queue: SharedQueue) -> Level:
         ready, unacked = count_messages(self._broker, vhost, queue)
-        return Level(monotonic(), self.given_to(queue), ready, unacked)
+        return Level(monotonic(), self.given_to(queue), ready, unacked, self.given_again(queue))
 
     def given_to(self, queue: SharedQueue) -> int:
         """Return how many messages ever came into an AMQP queue."""
@@ -164,6 +166,15 @@ class QueueActivity:
         if queue.terms.priority_max > 0 and queue.is_open and isinstance(queue.pop, LevelledQueue):
             return sum(map(broker.max_offset, queue.pop.refs))
         return max(broker.max_offset(ref) - queue.first_offset, 0) if ref >= 0 else 0
+
+    def given_again(self, queue: SharedQueue) -> int:
+        """Return how many times consumers got messages of an AMQP queue once more, since the start."""
+        return queue.pop.again_count if queue.is_open and not queue.is_deleted else 0
+
+    def rate_again(self, queue: SharedQueue) -> float:
+        """Return how many messages a second consumers of an AMQP queue got once more, of late."""
+        _, rates = self._watched.get(queue, (None, None))
+        return 0.0 if rates is None else rates.again
 
     def rate_into(self, queue_ref: int) -> float:
         """Return how many messages a second a light queue was given, of late."""
@@ -184,11 +195,12 @@ def find_rates(before: Level, now: Level) -> Rates:
     """Return how fast a queue went between two moments."""
     passed_s = max(now.at_s - before.at_s, 1e-3)
     left = [level.given - level.ready - level.unacked for level in (before, now)]
-    got = [level.given - level.ready for level in (before, now)]
+    got = [level.given - level.ready + level.again for level in (before, now)]
     return Rates(
         given=max(now.given - before.given, 0) / passed_s,
         delivered=max(got[1] - got[0], 0) / passed_s,
         left=max(left[1] - left[0], 0) / passed_s,
         ready=(now.ready - before.ready) / passed_s,
         unacked=(now.unacked - before.unacked) / passed_s,
+        again=max(now.again - before.again, 0) / passed_s,
     )

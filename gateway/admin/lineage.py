@@ -18,13 +18,16 @@ from pydantic import BaseModel, Field
 from core.broker import Broker
 from core.lmq.queue_name import LIGHT_PREFIX
 from core.message import StoredBatch
+from core.stage import Stage
 from gateway.admin.asking import ask, read_on
 from gateway.admin.login import Administrator, Caller, Looker
+from gateway.admin.management.failures import bad_request
 from gateway.admin.outcomes import Outcomes, letter_of
 from gateway.admin.paths import PathName
 from gateway.admin.steps import walk
 from gateway.admin.stored import StoredRecord
 from gateway.admin.view import AdminView, View
+from gateway.amqp.queue_pops import GROUP
 from gateway.door import Door
 from gateway.inventory import FateEntry, Inventory, SubscriptionEntry, text_of
 from gateway.rocketmq.topic_table import queue_key
@@ -42,11 +45,12 @@ Item = dict[str, Any]
 
 
 class Stretch(BaseModel, frozen=True):
-    """Part of a queue: from an offset or a moment on, else its end."""
+    """Part of a queue: from an offset, a moment or the first message that is not done, else its end."""
 
     queue: Annotated[str, Field(min_length=1, max_length=512)]
     offset: Annotated[int | None, Field(ge=0, le=OFFSET_MAX)] = None
     at_ms: Annotated[int | None, Field(ge=0, le=OFFSET_MAX)] = None
+    undone: bool = False  # from the first message on that is not done, of an AMQP queue
     count: Annotated[int, Field(ge=1, le=COUNT_MAX)] = 20
 
 
@@ -54,7 +58,9 @@ class Stretch(BaseModel, frozen=True):
 async def list_messages(view: View, administrator: Administrator, asked: Annotated[Stretch, Query()]) -> Item:
     """Messages as a queue of the log has them, from an offset or a moment on, else the newest; none is consumed.
 
-    `queue` is a light queue, or the queue of a topic: `TOPIC/NUMBER`. 404: no such queue.
+    `queue` is a light queue, or the queue of a topic: `TOPIC/NUMBER`. Of an AMQP queue `undone` begins with the first
+    message that is not done; `stage` says how far a message is, as for one message, and `given` how often consumers
+    got one that is not done. They are null elsewhere. 400: `undone` of another queue. 404: no such queue.
     """
     del administrator
     broker = view.broker
@@ -63,14 +69,26 @@ async def list_messages(view: View, administrator: Administrator, asked: Annotat
         raise HTTPException(404, {"error": "Object Not Found", "reason": f"no queue '{asked.queue}' in the log"})
     await ask(lambda then: broker.open_queue(queue_ref, then))
     start, end = broker.min_offset(queue_ref), broker.max_offset(queue_ref)
-    offset = asked.offset
+    pop = broker.pop.find(asked.queue.encode(), GROUP)
+    if asked.undone and pop is None:
+        raise bad_request(f"'{asked.queue}' is no AMQP queue that was used: which messages are done is not known of it")
+    offset = pop.floor if asked.undone and pop is not None else asked.offset
     if asked.at_ms is not None:
         at_ms = asked.at_ms
         offset = await ask(lambda then: broker.find_offset(queue_ref, at_ms, then))
     batch = StoredBatch(asked.count)
     await read_on(broker, queue_ref, max(start, end - asked.count if offset is None else offset), batch)
-    items = [_tell_stored(batch, i) for i in range(batch.count)]
+    items = [{**_tell_stored(batch, i), **_tell_stage(broker, asked.queue, batch, i)} for i in range(batch.count)]
     return {"min_offset": start, "max_offset": end, "next_offset": batch.next_offset, "items": items}
+
+
+def _tell_stage(broker: Broker, light_queue: str, batch: StoredBatch, i: int) -> Item:
+    """Return how far the consumers of an AMQP queue are with a message of a batch."""
+    pop, offset = broker.pop.find(light_queue.encode(), GROUP), batch.queue_offset[i]
+    if pop is None:
+        return {"stage": None, "given": None}
+    stage = pop.stage(offset)
+    return {"stage": stage.value, "given": None if stage is Stage.DONE else pop.attempt(offset)}
 
 
 def _tell_stored(batch: StoredBatch, i: int) -> Item:

@@ -67,3 +67,7 @@ class QueuesCollector(Collector):
         for entry in self._entries:
             given.add_metric([entry.vhost, entry.name], entry.max_offset)
         yield given
+        again = CounterMetricFamily("lmq_detailed_queue_redelivered", "Messages given once more.", labels=LABELS)
+        for entry in self._entries:
+            again.add_metric([entry.vhost, entry.name], entry.again)
+        yield again

@@ -259,6 +259,7 @@ def describe_queue(broker: Broker, vhost: VirtualHost, queue: SharedQueue) -> Qu
         unacked=unacked,
         vhost=vhost.name,
         first_waiting=_find_first(broker, queue) if ready or unacked else (),
+        again=queue.pop.again_count if queue.is_open and not queue.is_deleted else 0,
     )
 
 

@@ -55,6 +55,10 @@ class Shared(Protocol):
     def unacked_count(self) -> int:
         """How many messages consumers have."""
 
+    @property
+    def again_count(self) -> int:
+        """How many times messages were given that had been given before, since it was opened."""
+
     def identify(self, queue_offset: int) -> tuple[int, int]:
         """Return what the service of pop queues knows a message by."""
 

@@ -45,7 +45,8 @@ KINDS = (
         "/api/lmq/queues",
         _columns(
             name="name", vhost="vhost", door="door", kept="kept", ready="messages_ready",
-            unacked="messages_unacknowledged", readers="readers", **{"in/s": "rate_in", "out/s": "rate_out"},
+            unacked="messages_unacknowledged", readers="readers",
+            **{"in/s": "rate_in", "out/s": "rate_out", "again/s": "rate_again"},
             next="next_offset", light_queue="light_queue",
         ),
         "/api/lmq/queues/{}",
@@ -67,22 +68,23 @@ KINDS = (
         "Channels of AMQP connections.",
         "/api/channels",
         _columns(
-            name="name", vhost="vhost", user="user", consumers="consumer_count", unacked="messages_unacknowledged",
+            name="name", client="lmq.client", vhost="vhost", user="user", consumers="consumer_count",
+            unacked="messages_unacknowledged",
             unconfirmed="messages_unconfirmed", prefetch="prefetch_count",
         ),
         "/api/channels/{}",
-        spare=("unconfirmed", "prefetch", "vhost", "consumers"),
+        spare=("unconfirmed", "prefetch", "vhost", "consumers", "client"),
     ),
     Kind(
         "consumers",
         "Consumers of AMQP queues.",
         "/api/consumers",
         _columns(
-            tag="consumer_tag", queue="queue.name", vhost="queue.vhost", prefetch="prefetch_count", active="active",
-            channel="channel_details.name",
+            queue="queue.name", tag="consumer_tag", client="lmq.client", user="channel_details.user",
+            vhost="queue.vhost", prefetch="prefetch_count", active="active", channel="channel_details.name",
         ),
         "",
-        spare=("channel", "prefetch", "vhost"),
+        spare=("vhost", "prefetch", "user", "tag", "active", "channel"),
     ),
     Kind(
         "sessions",

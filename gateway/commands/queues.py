@@ -27,6 +27,8 @@ MESSAGES = (
     Column("stored", "stored_at_ms"),
     Column("published to", "to"),
     Column("client", "client"),
+    Column("stage", "stage"),
+    Column("given", "given"),
     Column("bytes", "body_bytes"),
     Column("body", "body"),
 )
@@ -161,16 +163,23 @@ def peek(
     at: Annotated[
         str | None, typer.Option(help="From this moment on: 2026-01-31T12:00, UTC where it does not say.")
     ] = None,
+    undone: Annotated[bool, typer.Option(help="From the first message on that is not done, of an AMQP queue.")] = False,
     count: Annotated[int, typer.Option(min=1, max=200, help="So many at most.")] = 20,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Look at messages of any light queue; none is consumed."""
+    """Look at messages of any light queue; none is consumed.
+
+    Of an AMQP queue it says how far each message is, and how often consumers were given one that is not done.
+    """
     client = AdminClient(admin, user, password)
     queue = find_queue(client, name, door, vhost)
-    question = {"queue": queue, "offset": offset, "at_ms": None if at is None else read_moment(at), "count": count}
+    if undone and (offset is not None or at is not None):
+        refuse("--undone says where to begin, as --offset and --at do: give one of them")
+    at_ms = None if at is None else read_moment(at)
+    question = {"queue": queue, "offset": offset, "at_ms": at_ms, "undone": undone or None, "count": count}
     found = client.get("/api/lmq/messages", question, as_member=True)
     if not found["items"]:
         first, end = found["min_offset"], found["max_offset"]

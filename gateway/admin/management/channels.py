@@ -19,7 +19,7 @@ from gateway.admin.rosters.walked_parts import WalkedPart
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
 from gateway.amqp.inventory import AmqpInventory, OpenChannel, OpenConsumer
-from gateway.inventory import ChannelEntry, ConsumerEntry
+from gateway.inventory import ChannelEntry, ConnectionEntry, ConsumerEntry
 
 CHANNELS = APIRouter()
 
@@ -117,7 +117,9 @@ class ConsumerRoster(Roster[str, ConsumerEntry]):
         del source
         inventory = self._inventory
         return WalkedPart(
-            partial(_in_scope, inventory, self._scope), lambda found: found[1].tag, inventory.describe_consumer
+            partial(_in_scope, inventory, self._scope),
+            lambda found: _consumer_name(found[1].queue.name, found[1].tag),
+            inventory.describe_consumer,
         )
 
 
@@ -144,6 +146,7 @@ def tell_channel(entry: ChannelEntry) -> Item:
         "node": NODE,
         "state": "running",
         "connection_details": {"name": connection.name, **peer_of(connection)},
+        "lmq": _client_of(connection),
         "consumer_count": entry.consumers,
         "messages_unacknowledged": entry.unacked,
         "messages_unconfirmed": entry.unconfirmed,
@@ -174,7 +177,18 @@ def tell_consumer(entry: ConsumerEntry) -> Item:
             "node": NODE,
             **peer_of(connection),
         },
+        "lmq": _client_of(connection),
     }
+
+
+def _client_of(connection: ConnectionEntry) -> Item:
+    """Return what people know the connection by: its number in the log, and what the client calls itself."""
+    return {"number": connection.conn_id, "client": connection.client}
+
+
+def _consumer_name(queue: str, tag: str) -> str:
+    """Return what consumers are listed by: those of one queue stand together, and are found by its name."""
+    return f"{queue} {tag}"
 
 
 CHANNEL: Kind[ChannelEntry] = Kind(
@@ -191,7 +205,7 @@ CHANNEL: Kind[ChannelEntry] = Kind(
     },
 )
 CONSUMER: Kind[ConsumerEntry] = Kind(
-    name=lambda entry: entry.tag,
+    name=lambda entry: _consumer_name(entry.queue, entry.tag),
     describe=tell_consumer,
     figures={"consumer_tag": lambda entry: entry.tag, "prefetch_count": lambda entry: entry.prefetch},
 )

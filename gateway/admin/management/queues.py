@@ -82,6 +82,7 @@ async def _list(view: AdminView, scope: Scope, asked: Question) -> Response:
             "message_stats.publish_details.rate": lambda placed: view.activity.rate_into(
                 broker.find_queue(placed[1].light_name)
             ),
+            "message_stats.redeliver_details.rate": lambda placed: view.activity.rate_again(placed[1]),
         },
     )
     roster = view.rosters.get(("amqp", scope), lambda: AmqpRoster(view, scope))
@@ -110,7 +111,7 @@ def tell_queue(view: AdminView, vhost: VirtualHost, queue: SharedQueue) -> Item:
     entry = describe_queue(view.broker, vhost, queue)
     ready, unacked = entry.ready or 0, entry.unacked or 0
     ends, rates = find_ends_of(view.broker, queue), view.activity.rates_of(vhost, queue)
-    given = view.activity.given_to(queue)
+    given, again = view.activity.given_to(queue), view.activity.given_again(queue)
     arguments = told_arguments(queue.arguments)
     return {
         "name": queue.name,
@@ -134,8 +135,10 @@ def tell_queue(view: AdminView, vhost: VirtualHost, queue: SharedQueue) -> Item:
         "message_stats": {
             "publish": given,
             "publish_details": _rate(rates.given),
-            "deliver_get": max(given - ready, 0),
+            "deliver_get": max(given - ready, 0) + again,
             "deliver_get_details": _rate(rates.delivered),
+            "redeliver": again,
+            "redeliver_details": _rate(rates.again),
             "ack": max(given - ready - unacked, 0),
             "ack_details": _rate(rates.left),
         },

@@ -139,6 +139,7 @@ def _kind_of(view: AdminView) -> Kind[Placed]:
             "next_offset": lambda placed: ends_of(broker, placed)[1],
             "readers": lambda placed: _readers_of(broker, placed),
             "rate_in": lambda placed: view.activity.rate_into(_ref_of(broker, placed)),
+            "rate_again": lambda placed: -1.0 if isinstance(placed[1], int) else view.activity.rate_again(placed[1]),
             "messages_ready": lambda placed: -1 if (ready := _counts_of(broker, placed)[0]) is None else ready,
             "door": lambda placed: placed[0] if isinstance(placed[0], str) else "amqp",
             "vhost": lambda placed: "" if isinstance(placed[0], str) else placed[0].name,
@@ -189,18 +190,20 @@ def _tell(broker: Broker, placed: Placed) -> Item:
 
 
 def _tell_pace(view: AdminView, placed: Placed) -> Item:
-    """Return what moves: messages a second in and out, where that is known, and since when the oldest is there."""
+    """Return what moves: messages a second in, out and once more, where that is known, and the moments of the ends."""
     place, queue = placed
     rate_out: float | None = None
+    rate_again: float | None = None
     if isinstance(place, str) or isinstance(queue, int):
         queue_ref = _ref_of(view.broker, placed)
         ends, rate_in = find_ends(view.broker, queue_ref), view.activity.rate_into(queue_ref)
     else:
         ends, rates = find_ends_of(view.broker, queue), view.activity.rates_of(place, queue)
-        rate_in, rate_out = rates.given, round(rates.left, 1)
+        rate_in, rate_out, rate_again = rates.given, round(rates.left, 1), round(rates.again, 1)
     return {
         "rate_in": round(rate_in, 1),
         "rate_out": rate_out,
+        "rate_again": rate_again,
         "body_bytes_mean": round(ends.body_bytes),
         "oldest_at_ms": ends.oldest_at_ms,
         "newest_at_ms": ends.newest_at_ms,

@@ -26,6 +26,8 @@ const MESSAGES = [
   { title: "Message", read: (one) => messageLink(one.id) },
   { title: "Published to", read: addressLink },
   { title: "Stored", read: (one) => moment(one.stored_at_ms) },
+  { title: "Stage", read: (one) => one.stage ?? "" },
+  { title: "Given", isNumber: true, read: (one) => (one.given === null ? "" : count(one.given)) },
   { title: "Bytes", isNumber: true, read: (one) => bytes(one.body_bytes) },
   { title: "Body", read: (one) => h("span", { className: "mono" }, one.encoding === "base64" ? `base64 ${cut(one.body)}` : cut(one.body)) },
 ];
@@ -55,6 +57,7 @@ export function makeBrowser(name, signal, more = []) {
         h("button", { className: "act", type: "button", disabled: from <= first, onclick: turn(from - PAGE) }, "Earlier"),
         h("button", { className: "act", type: "button", disabled: to + 1 >= end, onclick: turn(to + 1) }, "Later"),
         h("button", { className: "act", type: "button", onclick: () => look({}) }, "Newest"),
+        items[0].stage && h("button", { className: "act", type: "button", onclick: () => look({ undone: true }) }, "First not done"),
       ),
     ];
   };

@@ -124,6 +124,7 @@ def test_what_is_on_its_way_is_counted_when_it_is_here():
     store.is_away = False
     assert queue.count_on()
     assert queue.ready_bytes == 12
+    assert (queue.take(into, 1, 1, 0, 0), queue.again_count) == (1, 1)
 
 
 def test_many_messages_are_counted_in_steps(monkeypatch):

@@ -247,3 +247,18 @@ def test_a_queue_that_is_only_looked_at_notes_nothing(store):
     assert service.find(b"%LMQ%q", b"g") is queue
     assert service.find(b"%LMQ%q", b"h") is None
     assert len(journal.records) == before
+
+
+def test_what_is_given_once_more_is_counted_also_over_a_seek(service, store):
+    queue = service.open(b"%LMQ%q", b"g")
+    store.grow(queue.queue_ref, 3)
+    batch = StoredBatch(8)
+    queue.take(batch, 3, NO_LIMIT, 0, 0)
+    assert queue.again_count == 0
+    for _ in range(2):
+        queue.nack_many(array("q", (1, 2)), 2)
+        queue.take(batch, 8, NO_LIMIT, 0, 0)
+    assert queue.again_count == 4
+    queue.seek(0)
+    queue.take(batch, 8, NO_LIMIT, 0, 0)
+    assert queue.again_count == 4

@@ -20,7 +20,7 @@ class Level:
         self.done = []
         self.is_away = self.is_refusing = False
         self.ready_bytes = number
-        self.unacked_count = 1
+        self.unacked_count = self.again_count = 1
 
     @property
     def ready_count(self):
@@ -142,3 +142,4 @@ def test_what_came_in_just_now_is_told_by_level(made):
 def test_figures_are_of_all_levels(made):
     queue, _, _ = made
     assert (queue.ready_bytes, queue.unacked_count, queue.ready_count, queue.count_on()) == (2, 2, 0, True)
+    assert queue.again_count == 2

@@ -50,6 +50,31 @@ async def test_what_comes_and_goes_between_two_looks_is_the_rate(tmp_path, monke
         assert (queue["messages_details"]["rate"], queue["message_bytes"]) == (-1.0, 75)
 
 
+async def test_a_message_that_comes_again_and_again_is_found_by_its_queue(tmp_path, monkeypatch):
+    now = [1_000.0]
+    monkeypatch.setattr(activity, "monotonic", lambda: now[0])
+    async with running_gateway(tmp_path) as gateway, make_client(make_view(gateway)) as client:
+        view = client._transport.app.state.view
+        declare(gateway, "calm", "mails")
+        await publish(client, "amq.default", "calm", "fine")
+        await publish(client, "amq.default", "mails", "poison")
+        await client.get("/api/queues")  # so that they are watched
+        await view.activity.look()
+        back = {"count": 1, "ackmode": "ack_requeue_true", "encoding": "auto"}
+        for _ in range(11):
+            await client.post("/api/queues/%2F/mails/get", json=back)
+        now[0] += 5
+        await view.activity.look()
+        asked = {"sort": "message_stats.redeliver_details.rate", "sort_reverse": "true"}
+        mails, calm = (await client.get("/api/queues", params=asked)).json()
+        stats = mails["message_stats"]
+        assert (mails["name"], stats["redeliver"], stats["redeliver_details"]) == ("mails", 10, {"rate": 2.0})
+        assert (stats["deliver_get"], stats["deliver_get_details"], stats["ack"]) == (10, {"rate": 2.0}, 0)
+        assert calm["message_stats"]["redeliver_details"] == {"rate": 0.0}
+        ours = (await client.get("/api/lmq/queues", params={"sort": "rate_again", "sort_reverse": "true"})).json()
+        assert [(one["name"], one["rate_again"]) for one in ours] == [("mails", 2.0), ("calm", 0.0)]
+
+
 async def test_messages_of_each_priority_are_counted(tmp_path):
     async with running_gateway(tmp_path) as gateway, make_client(make_view(gateway)) as client:
         await client.put("/api/queues/%2F/jobs", json={"arguments": {"x-max-priority": 5}})
@@ -88,5 +113,5 @@ async def test_only_the_busiest_of_very_many_are_remembered(tmp_path, monkeypatc
 
 
 async def test_rates_between_two_moments():
-    before, now = Level(10.0, 100, 40, 10), Level(12.0, 120, 30, 14)
-    assert find_rates(before, now) == Rates(given=10.0, delivered=15.0, left=13.0, ready=-5.0, unacked=2.0)
+    before, now = Level(10.0, 100, 40, 10, 1), Level(12.0, 120, 30, 14, 7)
+    assert find_rates(before, now) == Rates(given=10.0, delivered=18.0, left=13.0, ready=-5.0, unacked=2.0, again=3.0)

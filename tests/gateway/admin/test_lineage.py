@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import asyncio
+
 import aio_pika
 import aiomqtt
 import pytest
 
 from core.settings import StoreSettings
 from tests.support.admin import ELSEWHERE, make_client, make_view, managed_gateway
+from tests.support.admin_clients import publish, subscribe
 from tests.support.logins import quick_hash
 
 pytestmark = pytest.mark.asyncio
@@ -104,6 +107,40 @@ async def test_messages_of_a_queue_are_listed_from_an_offset_or_a_moment_and_non
         assert await look(offset=99) == []
         assert (await queue.declare()).message_count == 5
         await connection.close()
+
+
+async def test_of_an_amqp_queue_the_first_message_that_is_not_done_is_found_and_how_often_it_was_given(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        connection, queue = await _declare_readings(gateway)
+        async with _mqtt(gateway, "dev") as device:
+            for value in range(4):
+                await device.publish("plant/1", str(value).encode(), qos=1)
+        await (await queue.get()).ack()
+        for _ in range(2):
+            await (await queue.get()).nack()
+        held = [await queue.get(), await queue.get()]
+
+        async def look(**asked):
+            found = (await client.get("/api/lmq/messages", params={"queue": READINGS, **asked})).json()
+            return [(item["body"], item["stage"], item["given"]) for item in found["items"]]
+
+        rest = [("1", "taken", 3), ("2", "taken", 1), ("3", "waits", 0)]
+        assert await look(undone=True) == rest
+        assert await look() == [("0", "done", None), *rest]
+        await held[0].nack()
+        while (await look(undone=True, count=1)) != [("1", "given back", 3)]:
+            await asyncio.sleep(0.001)
+        await connection.close()
+
+
+async def test_of_other_queues_it_is_not_told_what_is_done(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client), subscribe(gateway, "device", "plant/#"):
+        await publish(client, "amq.topic", "plant.1", "x")
+        filter_queue = {"queue": "%LMQ%mqtt%plant%|h"}
+        (item,) = (await client.get("/api/lmq/messages", params=filter_queue)).json()["items"]
+        assert (item["body"], item["stage"], item["given"]) == ("x", None, None)
+        refused = await client.get("/api/lmq/messages", params={**filter_queue, "undone": True})
+        assert (refused.status_code, "no AMQP queue" in refused.json()["reason"]) == (400, True)
 
 
 async def test_a_device_is_told_what_it_has_not_got_yet(tmp_path):

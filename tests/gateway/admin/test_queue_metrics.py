@@ -32,6 +32,7 @@ async def test_queues_are_counted_and_the_deepest_are_named(tmp_path):
             == found["lmq_detailed_queue_messages_total", "deep", "/"]
             == 1
         )
+        assert found["lmq_detailed_queue_redelivered_total", "deep", "/"] == 0
         assert not [key for key in found if "none" in key]
         assert (await client.get("/metrics/detailed")).status_code == 400
         for path in ("/metrics", "/healthz", "/readyz"):

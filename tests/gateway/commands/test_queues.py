@@ -26,11 +26,14 @@ def test_a_queue_is_looked_into_moved_purged_and_deleted(running, lmq):
     peeked = lmq("queue", "peek", "from", "--count", "1").stdout
     assert "hello" in peeked
     assert "(default) from" in peeked
+    assert " waits " in peeked
     found = json.loads(lmq("queue", "peek", "from", "--offset", "1", "--json").stdout)
     assert [one["offset"] for one in found] == [1, 2]
     told = lmq("message", found[0]["id"]).stdout
     assert "hello" in told
     assert "exchange         (default)" in told
+    assert [one["offset"] for one in json.loads(lmq("queue", "peek", "from", "--undone", "--json").stdout)] == [0, 1, 2]
+    check_told(lmq("queue", "peek", "from", "--undone", "--offset", "1"), "^lmq: --undone says where to begin", code=2)
     beyond = lmq("queue", "peek", "from", "--offset", "99")
     assert (beyond.stdout, beyond.stderr) == ("", "lmq: 'from' has no message there: its offsets are 0 to 2\n")
     assert "its offset" not in lmq("queue", "peek", "from").stderr

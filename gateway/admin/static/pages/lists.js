@@ -42,10 +42,11 @@ export const retained = listPage("Retained messages", "", {
 
 export const consumers = listPage("Consumers", "", {
   from: "api/consumers",
-  searched: "tag",
+  searched: "queue or tag",
   columns: [
+    { title: "Queue", sort: "name", read: (one) => queueLink(one.queue.vhost, one.queue.name) },
     { title: "Tag", read: (one) => one.consumer_tag },
-    { title: "Queue", read: (one) => queueLink(one.queue.vhost, one.queue.name) },
+    { title: "Client", read: (one) => one.lmq.client },
     { title: "Connection", read: (one) => connectionLink(one.channel_details.connection_name) },
     { title: "Channel", isNumber: true, read: (one) => count(one.channel_details.number) },
     { title: "Prefetch", isNumber: true, read: (one) => count(one.prefetch_count) },

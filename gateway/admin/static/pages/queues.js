@@ -39,6 +39,7 @@ const COLUMNS = [
   { title: "Consumers", isNumber: true, sort: "consumers", read: (queue) => count(queue.consumers) },
   { title: "In /s", isNumber: true, sort: "message_stats.publish_details.rate", read: (queue) => rate(queue.message_stats.publish_details.rate) },
   { title: "Out /s", isNumber: true, read: (queue) => rate(queue.message_stats.ack_details.rate) },
+  { title: "Again /s", isNumber: true, sort: "message_stats.redeliver_details.rate", read: (queue) => rate(queue.message_stats.redeliver_details.rate) },
   { title: "Oldest", isNumber: true, read: (queue) => age(queue.lmq.oldest_at_ms) },
   { title: "Depth", read: (queue) => plot(noteDepth(queue), `depth of ${queue.name}`, "spark") },
   { title: "Policy", read: (queue) => queue.policy ?? "" },
@@ -82,6 +83,7 @@ function makeReplay(vhost, name, box) {
 
 const CONSUMERS = [
   { title: "Consumer", read: (one) => one.consumer_tag },
+  { title: "Client", read: (one) => one.lmq.client },
   { title: "Connection", read: (one) => connectionLink(one.channel_details.connection_name) },
   { title: "User", read: (one) => one.channel_details.user },
   { title: "Prefetch", isNumber: true, read: (one) => (one.prefetch_count ? count(one.prefetch_count) : "no limit") },
@@ -149,6 +151,7 @@ async function showQueue(main, signal, vhost, name) {
         card("Consumers", count(queue.consumers)),
         card("In", rate(stats.publish_details.rate), "/s"),
         card("Out", rate(stats.ack_details.rate), "/s"),
+        card("Given again", rate(stats.redeliver_details.rate), "/s"),
         card("Oldest waits", age(queue.lmq.oldest_at_ms) || "–"),
       ),
       seen.length > 1 && h(

@@ -16,7 +16,8 @@ async def _ignore(message):
 
 async def test_channels_and_consumers_are_told_with_rabbitmqs_names(tmp_path):
     async with managed_gateway(tmp_path) as (gateway, client):
-        connection = await aiormq.connect("amqp://guest:guest@{}:{}/".format(*gateway.listening["amqp"]))
+        url = "amqp://guest:guest@{}:{}/?name=billing".format(*gateway.listening["amqp"])
+        connection = await aiormq.connect(url)
         channel = await connection.channel()
         await channel.queue_declare("jobs", arguments={"x-single-active-consumer": True})
         await channel.basic_qos(prefetch_count=5)
@@ -36,6 +37,10 @@ async def test_channels_and_consumers_are_told_with_rabbitmqs_names(tmp_path):
         assert (first["active"], second["active"]) == (True, False)
         assert (first["ack_required"], first["prefetch_count"]) == (True, 5)
         assert first["channel_details"]["name"] == found["name"]
+        assert first["lmq"] == found["lmq"]
+        assert found["lmq"]["client"] == "billing"
+        search = {"name": "jobs", "page": 1}
+        assert (await client.get("/api/consumers", params=search)).json()["items"] == [first, second]
         assert (await client.get("/api/consumers/%2F")).json() == [first, second]
         assert (await client.get("/api/queues/%2F/jobs")).json()["consumer_details"] == [first, second]
         totals = (await client.get("/api/overview")).json()["object_totals"]
