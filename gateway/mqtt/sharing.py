@@ -184,22 +184,28 @@ class SharedGroup(Reader):
         if self._assigned.count:  # the strategy was another
             self._show_again(self._assigned.take_all())
         ready = self._pop.ready_count
-        count = len(self._members)
-        self._next %= max(count, 1)
-        in_turn = self._members[self._next :] + self._members[: self._next]
-        if strategy == STICKY:
-            in_turn = self._members[:1]
-        takers = [one for one in in_turn if self._room_of(one, now_ms) > 0] if ready > 0 else []
+        takers = self._find_takers(strategy, now_ms) if ready > 0 else []
         total = 0
-        for subscription in takers:
-            share = min((ready + len(takers) - 1) // len(takers), self._room_of(subscription, now_ms))
+        for number, (place, subscription) in enumerate(takers):
+            left = len(takers) - number
+            share = min(-(-ready // left), self._room_of(subscription, now_ms))
             taken = self._pop.take(self._batch, share, TAKE_BYTES_MAX, 0, now_ms) if share > 0 else 0
-            if taken > 0:
-                total += self._batch.record_end[taken - 1] - self._batch.record_start[0]
-                self._next += 1
-                self._deliver(subscription, now_ms)
+            if taken <= 0:
+                break  # what is next is on its way
+            if taken * left > ready:
+                self._next = place + 1  # it has one more than those after it, who come first next time
+            ready -= taken
+            total += self._batch.record_end[taken - 1] - self._batch.record_start[0]
+            self._deliver(subscription, now_ms)
         self._batch.clear()
         return total
+
+    def _find_takers(self, strategy: str, now_ms: int) -> list[tuple[int, Subscription]]:
+        """Return the members that have room, from the one whose turn it is on, each with its place."""
+        placed = list(enumerate(self._members))
+        first = self._next % max(len(placed), 1)
+        in_turn = placed[:1] if strategy == STICKY else placed[first:] + placed[:first]
+        return [(place, one) for place, one in in_turn if self._room_of(one, now_ms) > 0]
 
     def _hand_out_by_key(self, strategy: str, now_ms: int) -> int:
         """Take for the members that topic or publisher decide on, and send to those with room."""

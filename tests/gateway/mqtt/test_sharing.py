@@ -47,6 +47,20 @@ def test_each_message_goes_to_one_member_in_turn(world):
     assert take(other) == plain.bodies() == numbered(10)
 
 
+@pytest.mark.at_once(reason="what is on its way comes in other portions than it was published in")
+@pytest.mark.parametrize("qos", [0, 1])
+def test_members_that_keep_up_get_as_many_however_messages_come_together(world, qos):
+    members = [world.client(b"m%d" % i, (FILTER, qos)) for i in range(4)]
+    counts, sent = [0] * 4, 0
+    for burst in (13, 9, 6, 22, 1, 49, 3, 97):
+        send(world, *numbered(burst, sent))
+        sent += burst
+        counts = [count + len(take(member)) for count, member in zip(counts, members, strict=True)]
+        assert sum(counts) == sent
+        assert max(counts) - min(counts) <= 1
+    assert counts == [50] * 4
+
+
 def test_each_filter_is_granted_the_qos_that_was_asked_for(world):
     peer = world.connect(b"a").send(subscribe(1, (FILTER, 2), (b"$share/x/u", 0), (b"$share/x/v", 1)))
     assert peer.take()[1] == mqtt.suback(1, 2, 0, 1)
