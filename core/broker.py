@@ -58,7 +58,7 @@ class Broker(ReaderTurns):
         self.retained = RetainedMessages(engine.table("retained"), engine.record_version)
         self.consumer_offsets = ConsumerOffsets(engine.table("consumer_offsets"), engine.places("consumer_offsets"))
         self.pop = PopService(engine, engine.journal("pop"), self._on_shown, self._on_armed)
-        cut_back(engine, self.pop, self.consumer_offsets)
+        self.cut_back()
         self._retaining = Retaining(engine, self.retained)
         self._retaining.catch_up()
         self.lifetimes = Lifetimes()
@@ -314,6 +314,10 @@ class Broker(ReaderTurns):
     def when_durable(self, then: Outcome) -> None:
         """Call back when all messages and acknowledgements so far are safe; see `Engine.when_durable`."""
         self.engine.when_durable(then)
+
+    def cut_back(self) -> None:
+        """Have no pop queue and no group further than its queue goes, as soon as the end of that is known."""
+        cut_back(self.engine, self.pop, self.consumer_offsets)
 
     def keep_first(self) -> None:
         """Have all that was written so far durable before what is stored from now on is called safe."""

@@ -20,6 +20,7 @@ QUEUE_WORK = 128
 WORK_PER_RECORD = 4 * QUEUE_WORK
 STEP_WORK_MAX = 64 * QUEUE_WORK  # about 0.5 ms compiled
 NAME_PIECE_BYTES = 48
+DROPPED_MAX = 16_384  # of those that were dropped last: so many may be restored
 
 _CHANGE = struct.Struct(">IIqq")
 _NAME_HEAD = struct.Struct(">II")
@@ -43,6 +44,7 @@ class PopJournal:
     ) -> None:
         self.changes = ChangeLog()
         self.names: dict[bytes, int] = {}  # of the pop queues there are
+        self.dropped: dict[bytes, int] = {}  # of those that were dropped before the start, until these are forgotten
         self.next_number = 0
         self._journal = journal
         self._snapshot = snapshot
@@ -56,7 +58,8 @@ class PopJournal:
     def replay(self, apply: Callable[[int, int, int, int, int], None]) -> None:
         """Read the journal; `apply` is called with number, kind, first offset, count and value of each change.
 
-        The changes of pop queues without a name come too: dropped ones, and a new one that a crash left without.
+        The changes of pop queues without a name come too: dropped ones, and a new one that a crash left without. That
+        those in `dropped` are is not told.
 
         Raises:
             DataFolderUnusableError: It holds a record that no journal of pop queues has.
@@ -73,9 +76,16 @@ class PopJournal:
                 if not count:
                     key = keys[number] = pieces.pop(number)
                     self.names[key] = number
+                    if key in self.dropped:
+                        apply(self.dropped.pop(key), DROP, 0, 0, 0)
                 continue
             if kind == DROP and number in keys:
-                self.names.pop(keys.pop(number), None)
+                key = keys.pop(number)
+                self.names.pop(key, None)
+                self.dropped[key] = number
+                if len(self.dropped) <= DROPPED_MAX:
+                    continue
+                number = self.dropped.pop(next(iter(self.dropped)))
             _, _, first, value = _CHANGE.unpack(record)
             apply(number, kind, first, count, value)
         self._compact_at = max(COMPACT_BYTES_MIN, self._journal.bytes_used)

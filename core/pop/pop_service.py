@@ -63,7 +63,7 @@ class PopService:
         self._keys: dict[int, bytes] = {}  # by number, while messages are finished that letters are of
         self._renumbered: dict[int, int] = {}  # since the start: the numbers that others were before
         self.journal.replay(self._apply)
-        named = set(self.journal.names.values())
+        named = {*self.journal.names.values(), *self.journal.dropped.values()}
         for number in [*self._states, *self._resting]:
             state = self._states.get(number)
             if number not in named:  # a crash came before its name
@@ -144,6 +144,39 @@ class PopService:
         self._resting.pop(number, None)
         self.journal.drop_name(key)
         self.journal.write()
+
+    @property
+    def has_dropped(self) -> bool:
+        """Whether there are pop queues to be restored."""
+        return bool(self.journal.dropped)
+
+    def restore(self, queue: bytes, group: bytes, first_offset: int) -> bool:
+        """Have a pop queue again that was dropped before the start, with what its consumers did.
+
+        Where what it was dropped for, such as the deletion of a queue, did not outlive the process, it was dropped too
+        early. One that took nothing from `first_offset` on is left: a later one begins there.
+
+        Returns:
+            Whether it is there again.
+        """
+        key = pop_key(queue, group)
+        number = self.journal.dropped.pop(key, -1)
+        if number not in self._states and number not in self._resting:
+            return False
+        state = self._states.pop(number, None) or InFlight(number, self.journal.changes, self._resting.pop(number))
+        if state.window.next_offset <= first_offset:
+            return False
+        self._renumber(key, state)
+        self._states[state.number] = state
+        self.journal.write()
+        return True
+
+    def forget_dropped(self) -> None:
+        """Know no more of those that were dropped before the start."""
+        for number in self.journal.dropped.values():
+            self._states.pop(number, None)
+            self._resting.pop(number, None)
+        self.journal.dropped = {}
 
     def overrun(self) -> Iterator[bytes]:
         """Give the keys of pop queues that are, as far as is known, further than their light queues go; none is open.

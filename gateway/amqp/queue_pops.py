@@ -9,7 +9,7 @@ from typing import cast
 from core.broker import Broker
 from core.errors import LmqError
 from core.lmq.lifetimes import KEPT
-from core.lmq.queue_name import amqp_level_name
+from core.lmq.queue_name import amqp_level_name, amqp_refused_name
 from core.message import StoredBatch
 from core.queues.levelled_queue import CountedLevel, LevelledQueue
 from core.queues.terms import QueueTerms
@@ -115,6 +115,18 @@ class QueuePops:
         for level in range(terms.priority_max + 1):
             limit_ms = KEPT if is_kept else terms.message_ttl_ms
             self._broker.lifetimes.put(_name_level(light_name, level), limit_ms)
+
+    def restore(self, light_name: bytes, priority_max: int, first_offset: int) -> bool:
+        """Have a queue again that is still written down: the process ended before its deletion was.
+
+        Return whether anything was forgotten of it.
+        """
+        if priority_max > 0:  # it is opened when it is declared: one of the same name since then would be known
+            first_offset = 0
+        found = self._broker.pop.restore(light_name, GROUP, first_offset)
+        for name in (amqp_refused_name(light_name), *(_name_level(light_name, k) for k in range(1, priority_max + 1))):
+            found |= self._broker.pop.restore(name, GROUP, 0)
+        return found
 
     def drop(self, light_name: bytes, priority_max: int = 0) -> None:
         """Forget it, with all its levels; harmless where there is nothing."""

@@ -139,6 +139,7 @@ class SharedQueue(Reader):
         if terms.priority_max > 0:
             self._levels = self._pops.open_levels(self.light_name, terms, self._on_level, is_new=is_new)
             return self._levels
+        is_new = is_new or not self._pops.knows(self.light_name)
         start = self.first_offset if is_new or terms.bytes_max < 0 else None  # where one that was never opened begins
         return self._pops.open(self.light_name, terms, start)
 

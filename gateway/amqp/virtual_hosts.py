@@ -6,16 +6,18 @@ Source: docs/protocols/amqp.md, "Virtual hosts".
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from core.broker import Broker
-from gateway.amqp.definition_rows import DEFAULT_VHOST, split_key
+from core.lmq.queue_name import amqp_queue_name
+from gateway.amqp.definition_rows import DEFAULT_VHOST, QUEUE, load_arguments, split_key
 from gateway.amqp.dismantling import dismantle
 from gateway.amqp.host_parts import HostParts
 from gateway.amqp.host_profile import HostProfile, dump_profile, load_profile
 from gateway.amqp.policies import Policies, Policy
+from gateway.amqp.queue_arguments import find_terms
 from gateway.amqp.queue_pops import GROUP
 from gateway.amqp.queues import VirtualHost
 from gateway.chores import AT_ONCE, Chores
@@ -57,11 +59,12 @@ class VirtualHosts:
 
         A deletion that had begun goes on. What dead letters finished is done before.
         """
-        self._parts.desk.open.recover()
         rows: dict[str, list[tuple[list[Any], Any]]] = {}
         for key, value in list(self._parts.table.items()):
             vhost, parts = split_key(key)
             rows.setdefault(vhost, []).append((parts, json.loads(value)))
+        self._restore(rows)
+        self._parts.desk.open.recover()
         for key, value in list(self._table.items()) or [(DEFAULT_VHOST.encode(), b"{}")]:
             found = self._new(key.decode())
             found.profile, is_going = load_profile(value)
@@ -71,6 +74,19 @@ class VirtualHosts:
             if is_going:
                 self.delete(found, now_ms)
         self.make_all(names)
+
+    def _restore(self, rows: Mapping[str, list[tuple[list[Any], Any]]]) -> None:
+        """Have again what was done in queues that were being deleted when the process ended, and are there still."""
+        pop, found = self._broker.pop, False
+        for vhost, of_one in rows.items() if pop.has_dropped else ():
+            for parts, row in of_one:
+                if parts[0] == QUEUE and row["durable"]:
+                    light_name = amqp_queue_name(vhost.encode(), parts[1].encode())
+                    priority_max = find_terms(load_arguments(row["arguments"])).priority_max
+                    found |= self._parts.pops.restore(light_name, priority_max, row.get("first", 0))
+        pop.forget_dropped()
+        if found:
+            self._broker.cut_back()
 
     def make_all(self, names: Iterable[str]) -> None:
         """Make virtual hosts, where they are not there yet; at once, or when the last of that name is gone."""

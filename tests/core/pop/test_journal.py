@@ -61,7 +61,27 @@ def test_changes_come_back_in_order_and_a_drop_ends_the_name():
     pops.write()
     again, changes = replay(journal)
     assert again.names == {}
+    assert again.dropped == {b"q": 0}
+    assert changes[-1] == (0, TAKE, 5, 2, 99)  # that it is dropped is told when another has its name
+    pops.add_name(b"q")
+    pops.write()
+    again, changes = replay(journal)
+    assert (again.names, again.dropped) == ({b"q": 1}, {})
     assert changes[-1] == (0, DROP, 0, 0, 0)
+
+
+def test_of_very_many_that_were_dropped_the_last_are_kept(monkeypatch):
+    monkeypatch.setattr("core.pop.journal.DROPPED_MAX", 2)
+    journal = MemoryJournal()
+    pops = PopJournal(journal, nothing)
+    for name in (b"a", b"b", b"c"):
+        pops.add_name(name)
+        pops.write()
+        pops.drop_name(name)
+    pops.write()
+    again, changes = replay(journal)
+    assert again.dropped == {b"b": 1, b"c": 2}
+    assert changes == [(0, DROP, 0, 0, 0)]
 
 
 def test_name_that_was_dropped_before_it_was_written_does_not_come_back():

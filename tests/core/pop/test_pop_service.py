@@ -211,3 +211,46 @@ def test_what_a_full_disk_holds_up_is_not_called_written(store):
     journal.is_full = False
     service.write()
     assert service.is_written
+
+
+def dropped(store, *, begins_at=0, taken=3):
+    """Return the service of a later process, after a pop queue was dropped of which all but the second is done."""
+    journal = MemoryJournal()
+    service = PopService(store, journal)
+    queue = service.open(b"%LMQ%q", b"g", begins_at)
+    store.grow(queue.queue_ref, begins_at + 4)
+    if taken:
+        queue.take(StoredBatch(8), taken, NO_LIMIT, 0, 0)
+        queue.ack_many(array("q", [begins_at, *range(begins_at + 2, begins_at + taken)]), taken - 1)
+    service.drop(b"%LMQ%q", b"g")
+    return PopService(store, journal), journal
+
+
+def test_a_pop_queue_that_was_dropped_too_early_is_restored(store):
+    service, journal = dropped(store)
+    assert service.has_dropped
+    assert service.restore(b"%LMQ%q", b"g", 0)
+    service.forget_dropped()
+    for again in (service, PopService(store, journal)):
+        assert not again.has_dropped
+        batch = StoredBatch(8)
+        queue = again.open(b"%LMQ%q", b"g", 0)
+        assert (queue.floor, queue.next_offset, queue.ready_count) == (1, 3, 2)
+    assert queue.take(batch, 8, NO_LIMIT, 0, 0) == 1
+    assert (batch.queue_offset[0], batch.attempt[0]) == (1, 2)
+
+
+@pytest.mark.parametrize(("begins_at", "taken", "first"), [(0, 3, 3), (5, 0, 5), (0, 3, 9)])
+def test_a_pop_queue_that_took_nothing_of_a_later_one_is_not_restored(store, begins_at, taken, first):
+    service, _ = dropped(store, begins_at=begins_at, taken=taken)
+    assert not service.restore(b"%LMQ%q", b"g", first)
+    assert not service.knows(b"%LMQ%q", b"g")
+    assert service.open(b"%LMQ%q", b"g", first).next_offset == first
+
+
+def test_what_was_dropped_is_forgotten_where_nobody_wants_it(store):
+    service, _ = dropped(store)
+    service.forget_dropped()
+    assert not service.restore(b"%LMQ%q", b"g", 0)
+    assert not service.restore(b"%LMQ%unknown", b"g", 0)
+    assert service.open(b"%LMQ%q", b"g", 0).ready_count == 4

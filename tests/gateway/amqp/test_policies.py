@@ -120,6 +120,19 @@ def test_queues_that_are_there_hold_to_a_new_policy_at_once(world):
     assert count(peer) == 2
 
 
+@pytest.mark.parametrize("limit", [{"max-length-bytes": 100}, {"max-length": 100}], ids=str)
+def test_a_policy_brings_back_nothing_of_a_deleted_queue_of_the_same_name(world, limit):
+    peer = world.client()
+    peer.declare("q", durable=True)
+    peer.publish(b"old", key="q")
+    peer.call(Queue.Delete(queue="q"))
+    peer.declare("q", durable=True)
+    put(world, "p", "q", limit)
+    assert count(peer) == 0
+    peer.publish(b"new", key="q")
+    assert peer.call(Basic.Get(queue="q")).body == b"new"
+
+
 def test_a_policy_makes_queues_refuse_and_lets_them_take_again(world):
     peer = world.client()
     peer.declare("q", durable=True)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shutil
+
 import pytest
 from pamqp.commands import Basic, Connection, Exchange, Queue, Tx
 
@@ -7,6 +9,7 @@ from gateway.amqp.host_profile import QUEUES_MAX, HostProfile
 from gateway.inventory import take_page
 from gateway.settings import AmqpSettings, GatewaySettings
 from tests.support.amqp_door import AmqpWorld
+from tests.support.amqp_queues import drain
 
 
 def queues_of(world):
@@ -197,3 +200,54 @@ def test_what_came_to_a_queue_that_nobody_opened_is_kept_from_retention(world):
     world.open()
     assert dict(world.amqp.vhosts.floors()) == held
     assert world.client().consume("old").bodies() == [b"1", b"2"]
+
+
+def kill_while_deleting(world, folder):
+    """Have the process end after `q` is deleted, and before that is answered; go on with what it left."""
+    world.flushes_by_itself = False
+    peer = world.client()
+    peer.send(Queue.Delete(queue="q"))
+    assert peer.take() == []
+    world.data_dir = shutil.copytree(world.data_dir, folder)
+    world.close()
+    world.flushes_by_itself = True
+    world.open()
+
+
+TO_DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"x-max-priority": 3}, {"x-max-length-bytes": 100}, {"x-max-priority": 3, "x-max-length-bytes": 100}, TO_DEAD],
+    ids=str,
+)
+def test_a_kill_before_a_deletion_is_answered_leaves_a_queue_as_it_was(tmp_path, arguments):
+    world = AmqpWorld(tmp_path / "before", is_sync=True)
+    peer = world.client()
+    peer.declare("dead", durable=True)
+    peer.declare("q", durable=True, arguments=arguments)
+    peer.publish(b"of an older queue", key="q", delivery_mode=2)
+    peer.call(Queue.Delete(queue="q"))
+    peer.declare("q", durable=True, arguments=arguments)
+    peer.publish(b"done", b"rejected", b"left", key="q", priority=2, delivery_mode=2)
+    peer.send(Basic.Ack(peer.call(Basic.Get(queue="q")).tag))
+    peer.send(Basic.Nack(peer.call(Basic.Get(queue="q")).tag, requeue=False))
+    kill_while_deleting(world, tmp_path / "after")
+    peer = world.client()
+    assert (drain(peer, "q"), drain(peer, "dead")) == ([b"left"], [b"rejected"] if arguments == TO_DEAD else [])
+    world.close()
+
+
+def test_a_kill_before_a_deletion_is_answered_makes_no_second_letters_of_what_was_refused(tmp_path):
+    world = AmqpWorld(tmp_path / "before", is_sync=True)
+    peer = world.client()
+    peer.declare("dead", durable=True)
+    arguments = TO_DEAD | {"x-max-length": 1, "x-overflow": "reject-publish-dlx"}
+    peer.declare("q", durable=True, arguments=arguments)
+    peer.publish(b"1", b"refused", key="q", delivery_mode=2)
+    assert drain(peer, "dead") == [b"refused"]
+    kill_while_deleting(world, tmp_path / "after")
+    peer = world.client()
+    assert (drain(peer, "q"), drain(peer, "dead")) == ([b"1"], [])
+    world.close()
