@@ -214,8 +214,7 @@ class Broker:
     def _environment(self) -> dict[str, str]:
         """Return ours without settings of a gateway, and with those of this one."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("LMQ_")}
-        ours = {f"LMQ_{name.replace('.', '__').upper()}": _as_text(value) for name, value in self._settings.items()}
-        return {**kept, **ours, "PYTHONUNBUFFERED": "1"}
+        return {**kept, **_variables_of(self._settings), "PYTHONUNBUFFERED": "1"}
 
     def _read_answers(self, stream: IO[str]) -> None:
         with stream:
@@ -233,6 +232,34 @@ class Broker:
     def _read_log(self, stream: IO[str]) -> None:
         with stream:
             self._lines.extend(line.rstrip("\n") for line in stream)
+
+
+def _variables_of(settings: Mapping[str, object]) -> dict[str, str]:
+    """Return settings as variables of the environment.
+
+    Names there are not told apart by capitals, but those of users and the like are: a name with capitals goes, with all
+    below it, into the JSON of the table that it is in.
+    """
+    told: dict[str, object] = {}
+    for name, value in settings.items():
+        parts = name.split(".")
+        place = next((i for i, part in enumerate(parts) if part != part.lower()), len(parts))
+        if not 0 < place < len(parts):
+            told[name] = _joined(value, told[name]) if name in told else value
+            continue
+        inner = value
+        for part in reversed(parts[place:]):
+            inner = {part: inner}
+        table = ".".join(parts[:place])
+        told[table] = _joined(told.get(table), inner)
+    return {f"LMQ_{name.replace('.', '__').upper()}": _as_text(value) for name, value in told.items()}
+
+
+def _joined(table: object, more: object) -> object:
+    """Return two tables as one, in all depths; where both say something it is what `more` says."""
+    if not isinstance(table, Mapping) or not isinstance(more, Mapping):
+        return more
+    return {**table, **{name: _joined(table.get(name), value) for name, value in more.items()}}
 
 
 def _as_text(value: object) -> str:

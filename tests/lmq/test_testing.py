@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -9,9 +10,10 @@ import sys
 
 import aio_pika
 import aiomqtt
+import pika
 import pytest
 
-from lmq.testing import DOORS, Broker, BrokerFailedError
+from lmq.testing import DOORS, Broker, BrokerFailedError, _variables_of
 from tests.support.sources import ROOT
 
 pytestmark = pytest.mark.slow
@@ -123,3 +125,26 @@ def test_plugin_works_in_a_project_with_packages_called_core_and_gateway(tmp_pat
     )
     assert run.returncode == 0, run.stdout + run.stderr
     assert "2 passed" in run.stdout
+
+
+def test_users_keep_the_capitals_of_their_names():
+    settings = {
+        "auth.users.Alice.tags": ["management"],
+        "auth.users.Alice.password_env": "ALICE",
+        "auth.users": {"Bob": {"tags": []}},
+        "auth.users.carol.tags": [],
+    }
+    told = _variables_of(settings)
+    users = {"Alice": {"tags": ["management"], "password_env": "ALICE"}, "Bob": {"tags": []}}
+    assert json.loads(told.pop("LMQ_AUTH__USERS")) == users
+    assert told == {"LMQ_AUTH__USERS__CAROL__TAGS": "[]"}
+
+
+def test_a_user_with_capitals_logs_in_by_that_name(monkeypatch):
+    monkeypatch.setenv("SHOP_PASSWORD", "wonder")
+    settings = {"auth.users.Alice.password_env": "SHOP_PASSWORD", "auth.users.bob.password_env": "SHOP_PASSWORD"}
+    with Broker(settings=settings) as broker:
+        host, port = broker.address("amqp")
+        for name in ("Alice", "bob"):
+            login = pika.PlainCredentials(name, "wonder")
+            pika.BlockingConnection(pika.ConnectionParameters(host, port, credentials=login)).close()
