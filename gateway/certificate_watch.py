@@ -17,7 +17,6 @@ LOGGER = logging.getLogger(__name__)
 
 LOOK_INTERVAL_MS = 3_000
 DAY_S = 86_400
-WARN_S = 14 * DAY_S  # before the end; of one that is valid for a short time, its last third
 
 
 class CertificateWatch:
@@ -88,11 +87,10 @@ class CertificateWatch:
     def _warn(self, carriage: Carriage, now_s: int) -> None:
         """Say once a day that a certificate is about to expire, or has."""
         for certificate in carriage.certificates:
-            lasts_s = certificate.expires_at_s - certificate.begins_at_s
             left_s = certificate.expires_at_s - now_s
             said_at_s = self._warned_at_s.get(certificate, 0)
             ended_since = said_at_s < certificate.expires_at_s <= now_s  # told at once, whatever was told that day
-            if left_s > min(WARN_S, lasts_s // 3) or (now_s < said_at_s + DAY_S and not ended_since):
+            if not certificate.ends_soon(now_s) or (now_s < said_at_s + DAY_S and not ended_since):
                 continue
             self._warned_at_s[certificate] = now_s
             LOGGER.warning(

@@ -30,7 +30,8 @@ flags. A name that is not known is refused, with the nearest one that is. `lmq c
 as `(hidden)`, which is refused when it is read; with `--secrets` they are printed, and the file loads back as it is.
 
 In the file, `mqtt.listen` is `listen` under `[mqtt]`; in the environment it is `LMQ_MQTT__LISTEN`.
-Capitals do not count in the environment: a user called `Alice` is given there as JSON, `LMQ_AUTH__USERS='{"Alice": {...}}'`.
+Capitals do not count in the environment: a user called `Alice` is given there as JSON,
+`LMQ_AUTH__USERS='{"Alice": {...}}'`.
 
 SIGHUP has a running gateway read all of it again ([more](operations.md#settings-that-are-read-again)). The column
 "after SIGHUP" says what another value is for: all at once, new connections or sessions, or only the next start.

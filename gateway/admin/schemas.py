@@ -21,6 +21,16 @@ class DoorOverview(BaseModel):
     dropped: dict[str, int]
 
 
+class EndingCertificate(BaseModel):
+    """A certificate in use that expires soon, or has expired: then clients refuse it."""
+
+    listener: str
+    address: str
+    file: str
+    names: list[str]
+    expires_at_ms: int
+
+
 class Overview(BaseModel):
     """The whole gateway on one page."""
 
@@ -37,6 +47,7 @@ class Overview(BaseModel):
     memory_bytes: int
     memory_bytes_max: int
     alarms: list[str]
+    certificates_ending: list[EndingCertificate]
     connections: int
     doors: dict[str, DoorOverview]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from time import time
 from typing import Any, NamedTuple
 
 import typer
@@ -73,10 +74,22 @@ def facts_of(found: dict[str, Any]) -> dict[str, object]:
         "disk": f"{ours['disk']}, {ours['disk_free_bytes'] >> 20} MiB free, the log has {ours['log_bytes'] >> 20} MiB",
         "memory": f"{ours['memory']}, {ours['memory_bytes'] >> 20} MiB {_of(ours['memory_bytes_max'])}",
         "alarms": ours["alarms"],
+        **_ends_of(ours.get("certificates_ending", ())),
         "messages stored": ours["messages_stored"],
         "light queues": ours["light_queues"],
         **own,
     }
+
+
+def _ends_of(certificates: Sequence[dict[str, Any]]) -> dict[str, object]:
+    """Return a line for each certificate that expires soon or has expired."""
+    now_s, lines = time(), []
+    for one in certificates:
+        days = abs(one["expires_at_ms"] / 1_000 - now_s) / 86_400
+        is_over = one["expires_at_ms"] / 1_000 <= now_s
+        when = f"expired {days:.1f} days ago" if is_over else f"expires in {days:.1f} days"
+        lines.append(f"{one['file']} of {one['listener']} {one['address']} {when}")
+    return {"certificates": lines} if lines else {}
 
 
 def _of(bytes_max: int) -> str:

@@ -58,7 +58,10 @@ def add(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a user, who may do nothing yet: see `lmq grant`. The password is asked for twice."""
+    """Make a user. It has no permissions until `lmq grant`: only rules allow it something.
+
+    The password is asked for twice.
+    """
     check_tags(tags)
     _check_asker(user, password)
     client = AdminClient(admin, user, password)
@@ -67,7 +70,8 @@ def add(
     plain = _new_password(new_password, from_stdin=password_stdin, generate=generate)
     client.send("PUT", f"/api/users/{quote(name)}", {"password": plain, "tags": tags or [], "secret": secret})
     _print_set({"added": name, "tags": tags or []}, plain, is_generated=generate, as_json=as_json)
-    print(f"lmq: {name!r} may do nothing yet; for everything: lmq grant {shlex.quote(name)} --all", file=sys.stderr)
+    hint = f"for everything: lmq grant {shlex.quote(name)} --all"
+    print(f"lmq: {name!r} has no permissions yet, and may do what rules allow alone; {hint}", file=sys.stderr)
 
 
 def _check_asker(user: str | None, password: str | None) -> None:

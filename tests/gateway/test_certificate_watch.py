@@ -6,8 +6,9 @@ import logging
 import pytest
 
 from gateway.carriage import Carriage
-from gateway.certificate_watch import DAY_S, WARN_S, CertificateWatch
+from gateway.certificate_watch import DAY_S, CertificateWatch
 from gateway.door import Listen
+from gateway.net.streams.certificate_file import WARN_S
 from gateway.runtime import Clock
 from tests.support.certificates import issue
 from tests.support.gateway import ANY_PORT

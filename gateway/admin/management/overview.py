@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
+import time
+from collections.abc import Iterator
 
 from fastapi import APIRouter
 
@@ -14,7 +16,7 @@ from gateway.admin.management.failures import not_found
 from gateway.admin.management.listing import Item
 from gateway.admin.management.names import CLUSTER, LIKE, NODE
 from gateway.admin.paths import PathName
-from gateway.admin.schemas import DoorOverview, Overview
+from gateway.admin.schemas import DoorOverview, EndingCertificate, Overview
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
 from gateway.amqp.exchanges import DELAYED, KINDS
@@ -222,9 +224,23 @@ def describe_gateway(view: AdminView) -> Overview:
         disk_free_bytes=view.broker.room.free_bytes,
         memory_bytes=view.memory.used_bytes,
         memory_bytes_max=view.memory.bytes_max,
+        certificates_ending=list(_find_ending(view, time.time())),
         connections=sum(door.connections for door in doors.values()),
         doors=doors,
     )
+
+
+def _find_ending(view: AdminView, now_s: float) -> Iterator[EndingCertificate]:
+    for one in view.certificates():
+        for each in one.certificates:
+            if each.ends_soon(now_s):
+                yield EndingCertificate(
+                    listener=one.name,
+                    address=one.address,
+                    file=str(each.path),
+                    names=list(each.names),
+                    expires_at_ms=each.expires_at_s * 1_000,
+                )
 
 
 def _describe_door(door: DoorMetrics) -> DoorOverview:

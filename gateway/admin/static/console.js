@@ -2,6 +2,7 @@
 
 import { askCaller, mayAskAll, seesAll } from "./caller.js";
 import { h, told } from "./dom.js";
+import { moment } from "./format.js";
 import { live } from "./live.js";
 import { FOR_ADMINISTRATORS, FOR_MONITORS, NAVIGATION, PAGES } from "./pages.js";
 
@@ -71,7 +72,10 @@ function showState() {
   const troubles = [];
   if (!live.isConnected) troubles.push("no answer from the gateway");
   else if (!sample.is_ready) troubles.push("not ready");
-  if (live.isConnected && sample.disk === "low") troubles.push("the disk is low: publishers wait");
+  if (live.isConnected) {
+    troubles.push(...sample.alarms);
+    for (const one of sample.certificates_ending ?? []) troubles.push(`the certificate of ${one.listener} ${one.expires_at_ms < Date.now() ? "expired" : "expires"} ${moment(one.expires_at_ms)}`);
+  }
   state.textContent = troubles.join(", ") || "ready";
   state.className = troubles.length ? "bad" : "";
 }

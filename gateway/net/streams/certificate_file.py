@@ -19,6 +19,7 @@ BEFORE_VALIDITY = 3  # number, algorithm, issuer
 CENTURY_TURNS = 50  # of a year in two digits: 49 is 2049, 50 is 1950
 OTHER_NAMES = bytes.fromhex("551d11")  # subjectAltName, 2.5.29.17
 COMMON_NAME = bytes.fromhex("550403")
+WARN_S = 14 * 86_400  # before the end; of one that is valid for a short time, its last third
 
 
 class Certificate(NamedTuple):
@@ -32,6 +33,10 @@ class Certificate(NamedTuple):
     names: tuple[str, ...]
     begins_at_s: int
     expires_at_s: int
+
+    def ends_soon(self, now_s: float) -> bool:
+        """Return whether it has to be replaced now: it expires soon, or has expired."""
+        return self.expires_at_s - now_s <= min(WARN_S, (self.expires_at_s - self.begins_at_s) // 3)
 
     def is_for(self, host: str) -> bool:
         """Return whether it is for a host, whose name is in lower case."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -30,6 +31,23 @@ def test_who_sees_its_own_virtual_hosts_alone_is_shown_what_they_have():
     shown = facts_of({"lmq": ours, "queue_totals": totals, "object_totals": {"queues": 2}})
     assert (shown["AMQP queues"], shown["ready"], shown["state"]) == (2, 3, "ready")
     assert "messages stored" not in shown
+
+
+def test_certificates_that_end_are_told_with_their_files():
+    numbers = dict.fromkeys(("uptime_ms", "disk_free_bytes", "log_bytes", "memory_bytes", "memory_bytes_max"), 1)
+    names = ("version", "disk", "memory", "alarms", "messages_stored", "light_queues", "is_ready")
+    totals = {"messages_ready": 0, "messages_unacknowledged": 0}
+    found = {"lmq": {**dict.fromkeys(names, ""), **numbers}, "queue_totals": totals, "object_totals": {"queues": 0}}
+    assert "certificates" not in facts_of(found)
+    now_ms, day_ms = time.time() * 1_000, 86_400_000
+    found["lmq"]["certificates_ending"] = [
+        {"file": "a.pem", "listener": "mqtts", "address": "0.0.0.0:8883", "expires_at_ms": now_ms - 3 * day_ms},
+        {"file": "b.pem", "listener": "amqps", "address": "0.0.0.0:5671", "expires_at_ms": now_ms + 5.01 * day_ms},
+    ]
+    assert facts_of(found)["certificates"] == [
+        "a.pem of mqtts 0.0.0.0:8883 expired 3.0 days ago",
+        "b.pem of amqps 0.0.0.0:5671 expires in 5.0 days",
+    ]
 
 
 @pytest.mark.slow

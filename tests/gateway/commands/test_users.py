@@ -114,7 +114,9 @@ def test_a_new_password_is_asked_for_read_or_made_up(running):
     admin = ("--admin", f"127.0.0.1:{running.port('admin')}")
     told = call_lmq("user", "add", "ann", "--generate", "--tag", "monitoring", *admin)
     assert told.exit_code == 0
-    assert "'ann' may do nothing yet; for everything: lmq grant ann --all" in told.stderr
+    assert (
+        "has no permissions yet, and may do what rules allow alone; for everything: lmq grant ann --all" in told.stderr
+    )
     (made,) = told.stdout.splitlines()
     assert len(made) == 24
     assert call_lmq("user", "list", *admin, "--user", "ann", "--password", made).exit_code == 5  # of administrators

@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import aiormq
 import pytest
 
+from gateway.carriage import SecureAddress
+from gateway.net.streams.certificate_file import Certificate
+from gateway.net.streams.tls_counts import TlsCounts
 from tests.support.admin import declare, make_client, make_view, managed_gateway
 from tests.support.logins import quick_hash
 
@@ -21,6 +27,26 @@ async def test_the_overview_counts_what_there_is(tmp_path):
         assert {one["protocol"] for one in found["listeners"]} >= {"mqtt", "amqp"}
         assert found["lmq"]["doors"]["mqtt"]["messages_in"] == 3
         assert found["lmq"]["uptime_ms"] == 7
+
+
+async def test_certificates_that_have_to_be_replaced_are_named(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, _):
+        view = make_view(gateway)
+        day_s, now_s = 86_400, int(time.time())
+        soon, later = (
+            Certificate(Path(f"{days}.pem"), ("mq.test",), now_s - 90 * day_s, now_s + days * day_s)
+            for days in (-3, 60)
+        )
+        view.certificates = lambda: [SecureAddress("mqtts", "0.0.0.0:8883", (soon, later), TlsCounts())]
+        async with make_client(view) as client:
+            (told,) = (await client.get("/api/overview")).json()["lmq"]["certificates_ending"]
+        assert told == {
+            "listener": "mqtts",
+            "address": "0.0.0.0:8883",
+            "file": "-3.pem",
+            "names": ["mq.test"],
+            "expires_at_ms": soon.expires_at_s * 1_000,
+        }
 
 
 async def test_who_manages_is_told_the_totals_of_its_own(tmp_path):

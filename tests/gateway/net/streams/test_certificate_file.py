@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 
 import pytest
 import trustme
@@ -74,3 +75,11 @@ def test_any_bytes_are_read_or_refused(data):
         _parse(data)
     except (ValueError, IndexError):
         return
+
+
+def test_a_certificate_is_to_be_replaced_two_weeks_before_its_end_or_in_its_last_third():
+    day_s = 86_400
+    for lasts_days, warned_days in ((365, 14), (30, 10)):
+        certificate = Certificate(Path("a"), (), 0, lasts_days * day_s)
+        ends = [certificate.ends_soon((lasts_days - left) * day_s) for left in (warned_days + 1, warned_days, 0, -9)]
+        assert ends == [False, True, True, True]
