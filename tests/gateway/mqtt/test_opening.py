@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from functools import partial
 
 import pytest
@@ -34,6 +35,20 @@ def test_it_is_over_with_the_last_of_its_queues_and_knows_those_that_failed():
     assert (opening.is_over, calls) == (False, [])
     opener.asked[1](None)
     assert (opening.is_over, calls) == (True, [{2}])
+
+
+def test_it_lets_go_of_what_waited_once_it_is_over():
+    class Connection:
+        def go_on(self, _opening):
+            pass
+
+    opener, connection = Opener(), Connection()
+    opening, waiting = Opening(opener), weakref.ref(connection)
+    opening.ask(1)
+    opening.on_over = partial(connection.go_on, opening)
+    del connection
+    opener.asked.pop(1)(None)
+    assert waiting() is None  # no cycle keeps the connection until the collector runs
 
 
 @pytest.fixture
