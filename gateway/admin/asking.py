@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fastapi import HTTPException
@@ -26,6 +27,17 @@ def begin_asking(begin: Callable[[Callable[[Any], None]], None]) -> asyncio.Futu
 async def ask(begin: Callable[[Callable[[Any], None]], None]) -> Any:  # noqa: ANN401 - what the engine tells
     """Return what an engine tells at once or later."""
     return await begin_asking(begin)
+
+
+async def open_queue(broker: Broker, queue_ref: int) -> None:
+    """Wait until it is known where a queue begins and ends.
+
+    Raises:
+        HTTPException: 503: It cannot be told now.
+    """
+    failure = await ask(partial(broker.open_queue, queue_ref))
+    if failure is not None:
+        raise HTTPException(503, {"error": "unavailable", "reason": f"where the queue ends cannot be told: {failure}"})
 
 
 async def read_on(

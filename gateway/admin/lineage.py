@@ -19,7 +19,7 @@ from core.broker import Broker
 from core.lmq.queue_name import LIGHT_PREFIX
 from core.message import StoredBatch
 from core.stage import Stage
-from gateway.admin.asking import ask, read_on
+from gateway.admin.asking import ask, open_queue, read_on
 from gateway.admin.login import Administrator, Caller, Looker
 from gateway.admin.management.failures import bad_request
 from gateway.admin.outcomes import Outcomes, letter_of
@@ -67,7 +67,7 @@ async def list_messages(view: View, administrator: Administrator, asked: Annotat
     queue_ref = broker.find_queue(asked.queue.encode())
     if queue_ref < 0:
         raise HTTPException(404, {"error": "Object Not Found", "reason": f"no queue '{asked.queue}' in the log"})
-    await ask(lambda then: broker.open_queue(queue_ref, then))
+    await open_queue(broker, queue_ref)
     start, end = broker.min_offset(queue_ref), broker.max_offset(queue_ref)
     pop = broker.pop.find(asked.queue.encode(), GROUP)
     if asked.undone and pop is None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from core.message import StoredBatch
 from core.properties import LETTER_OF, decode_properties
 from core.stage import Stage
-from gateway.admin.asking import ask, read_on
+from gateway.admin.asking import ask, open_queue, read_on
 from gateway.admin.steps import Steps
 from gateway.admin.stored import StoredRecord
 from gateway.admin.trail import NOWHERE
@@ -134,7 +134,7 @@ class Outcomes:
         queue_ref = broker.find_queue(queue)
         if queue_ref < 0:
             return None
-        await ask(lambda then: broker.open_queue(queue_ref, then))
+        await open_queue(broker, queue_ref)
         offset = max(await ask(lambda then: broker.find_offset(queue_ref, from_ms, then)), broker.min_offset(queue_ref))
         batch, steps, looked_at = StoredBatch(READ_COUNT), Steps(), 0
         while looked_at < LOOKED_AT_MAX:

@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
+from gateway.admin.asking import open_queue
 from gateway.admin.login import Looker
 from gateway.admin.management.listing import Asked, Item, Kind, answer_list
 from gateway.admin.management.places import Scope, find_scope, find_vhosts
@@ -34,6 +35,7 @@ async def list_dead_letters(view: View, looker: Looker, asked: Asked) -> Respons
     async for queue_ref in walk(view.rocketmq.inventory().queue_refs() if scope is None else ()):
         key = view.broker.queue_key(queue_ref)
         if key.startswith(DEAD_PREFIX):
+            await open_queue(view.broker, queue_ref)
             found.append(await _tell_rocketmq(view, key.rpartition(b"/")[0]))
     return await answer_list(asked, KIND, [item for item in found if item is not None])
 

@@ -14,7 +14,7 @@ from core.properties import CANCEL, WAITING_AT, WAITING_FOR, decode_properties
 from core.schedule.near_slot import REAL_TOPIC
 from core.schedule.slots import read_due
 from core.schedule.taking_back import Waiting, identity_of
-from gateway.admin.asking import read_on
+from gateway.admin.asking import open_queue, read_on
 from gateway.admin.login import Administrator, Member
 from gateway.admin.management.failures import bad_request, busy, not_found
 from gateway.admin.management.listing import Item
@@ -60,7 +60,7 @@ async def list_delayed(
     found: list[Item] = []
     looked_at = 0
     batch, steps = StoredBatch(BATCH_COUNT), Steps()
-    for waiting in _from(timer.waiting(), start[0]):
+    for waiting in _from(await _waiting(view), start[0]):
         offset = max(waiting.first, start[1] if waiting.queue_id == start[0] else 0)
         while offset < waiting.end:
             if await read_on(view.broker, waiting.queue_ref, offset, batch, BYTES_MAX) <= 0:
@@ -102,6 +102,15 @@ async def cancel_delayed(view: View, administrator: Administrator, waiting_id: s
     return Response(status_code=204)
 
 
+async def _waiting(view: AdminView) -> list[Waiting]:
+    """Return the queues in which something waits, the first due first; it is known where they end."""
+    timer, steps = view.broker.timer, Steps()
+    for waiting in timer.waiting():
+        await open_queue(view.broker, waiting.queue_ref)
+        await steps.rest()
+    return timer.waiting()
+
+
 def _from(places: list[Waiting], queue_id: int) -> Iterator[Waiting]:
     """Give the queues from one on, all of them where it is not there any more."""
     numbers = [place.queue_id for place in places]
@@ -119,7 +128,7 @@ async def _get(view: AdminView, waiting_id: str) -> tuple[Found, bytes]:
         HTTPException: 404: None waits there.
     """
     queue_id, offset = _place_of(waiting_id)
-    waiting = next((place for place in view.broker.timer.waiting() if place.queue_id == queue_id), None)
+    waiting = next((place for place in await _waiting(view) if place.queue_id == queue_id), None)
     if waiting is not None and waiting.first <= offset < waiting.end:
         batch = await read_one(view.broker, waiting.queue_ref, offset)
         found = None if batch is None else _look(view, queue_id, batch, 0)

@@ -9,6 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field, model_validator
 
+from gateway.admin.asking import open_queue
 from gateway.admin.login import Administrator, Looker
 from gateway.admin.management.failures import not_found
 from gateway.admin.management.listing import Asked, Item, Kind, answer_list
@@ -67,6 +68,7 @@ async def reset_group(view: View, administrator: Administrator, group: PathName,
     queue_ref = broker.find_queue(key)
     offset = 0  # where nothing came yet
     if queue_ref >= 0:
+        await open_queue(broker, queue_ref)
         offset = wanted.offset if wanted.offset is not None else await find_offset(broker, queue_ref, wanted.at_ms or 0)
         offset = max(broker.min_offset(queue_ref), min(offset, broker.max_offset(queue_ref)))
     broker.consumer_offsets.commit(group.encode(), key, offset)

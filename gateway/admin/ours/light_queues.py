@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Response
 
 from core.broker import Broker
 from core.lmq.queue_name import AMQP, MQTT, parse_queue_name
+from gateway.admin.asking import open_queue
 from gateway.admin.login import Looker
 from gateway.admin.management.failures import not_found
 from gateway.admin.management.listing import Asked, Item, Kind, answer_kept
@@ -52,6 +53,7 @@ async def show_light_queue(view: View, looker: Looker, light_queue: PathName) ->
     door, name, vhost = name_of(light_queue.encode())
     looker.check_sees(light_queue, is_told=looker.sees_all or (door == "amqp" and looker.may_see_vhost(vhost)))
     queue_ref = get_light_queue(broker, light_queue)
+    await open_queue(broker, queue_ref)
     host = view.vhosts.find(vhost) if door == "amqp" else None
     queue = host.find(name) if host is not None else None
     placed: Placed = (door, queue_ref) if host is None or queue is None else (host, queue)

@@ -11,6 +11,7 @@ from pamqp.commands import Basic
 from pydantic import BaseModel, Field
 
 from core.broker import Broker
+from gateway.admin.asking import open_queue
 from gateway.admin.login import Member
 from gateway.admin.management.amqp_link import AmqpLink, Message, open_link
 from gateway.admin.management.any_names import Publish
@@ -78,6 +79,8 @@ async def _find_ends(broker: Broker, source: SharedQueue, wanted: ReplayBody) ->
             return wanted.offset or 0, broker.end_place
         return datetime.fromtimestamp(min(wanted.at_ms // 1_000, SECONDS_MAX), UTC), broker.end_place
     queue_ref = broker.find_queue(source.light_name)
+    if queue_ref >= 0:
+        await open_queue(broker, queue_ref)
     end = broker.max_offset(queue_ref) if queue_ref >= 0 else 0
     start = wanted.offset or 0
     if wanted.at_ms is not None and queue_ref >= 0:

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from fastapi import HTTPException
 
+from core.errors import StoreClosedError
 from core.message import AWAY, StoredBatch
 from gateway.admin import asking
 
@@ -42,3 +43,19 @@ async def test_messages_on_their_way_are_asked_for_again_and_not_for_ever(monkey
     with pytest.raises(HTTPException) as raised:
         await asking.read_on(_Late(3), 0, 0, StoredBatch(1))
     assert raised.value.status_code == 503
+
+
+async def test_where_a_queue_ends_is_waited_for_and_one_that_cannot_be_opened_is_said():
+    loop = asyncio.get_running_loop()
+    opened = []
+
+    class _Opening:
+        def open_queue(self, queue_ref, then):
+            opened.append(queue_ref)
+            loop.call_soon(then, StoreClosedError("its broker is gone") if queue_ref else None)
+
+    await asking.open_queue(_Opening(), 0)
+    with pytest.raises(HTTPException) as raised:
+        await asking.open_queue(_Opening(), 1)
+    assert (raised.value.status_code, opened) == (503, [0, 1])
+    assert "its broker is gone" in raised.value.detail["reason"]
