@@ -11,6 +11,8 @@ import pytest
 import uvloop
 from hypothesis import HealthCheck, settings
 
+from gateway.telemetry.manager import Telemetry
+from tests.support import engines
 from tests.support.build import IS_COMPILED
 from tests.support.carried import TRANSPORTS
 from tests.support.files import memory_folder
@@ -30,10 +32,14 @@ IN_ONE_BUILD = tuple(
 )
 IN_BOTH_BUILDS = {
     *(TESTS / "integration" / f"test_{name}.py" for name in ("every_door", "mqtt_clients", "streams")),
+    # Their gateways are in this process, and stand on the late engine there.
+    *(TESTS / "integration" / f"test_{name}.py" for name in ("home_automation", "logins", "low_disk")),
     *(TESTS / "integration" / f"test_amqp_clients{name}.py" for name in ("", "_aio_pika", "_pika")),
     *(TESTS / "fault" / f"test_{name}.py" for name in ("kill", "any_bytes", "fuzz", "torn_write", "older_folder")),
     *(TESTS / "fault" / f"test_{name}.py" for name in ("folder_without_row_versions", "power_cut_mqtt")),
 }
+# What a kill or a power cut leaves are files of the embedded engine, which the late one has under it unchanged.
+OF_FILES = TESTS / "fault"
 IN_MEMORY = {TESTS / "core/store/test_losses.py"}  # opens copies of a folder for each step that a process can die at
 
 
@@ -43,8 +49,9 @@ settings.load_profile("lmq")
 
 
 def pytest_addoption(parser):
-    """Let the clauses of MQTT be held over another transport than TCP."""
+    """Let the clauses of MQTT be held over another transport than TCP, and doors stand on another engine."""
     parser.addoption("--transport", choices=TRANSPORTS, default="tcp", help="of clients in tests/conformance/mqtt")
+    parser.addoption("--engine", choices=engines.MAKERS, default=engines.ENGINE_OF_BUILD, help="where none is named")
 
 
 def pytest_configure(config):
@@ -54,6 +61,7 @@ def pytest_configure(config):
         raise pytest.UsageError("LMQ_COMPILE=none, but core.message is compiled: run `make test-pure`")
     if wanted == "all" and not IS_COMPILED:  # an earlier build failed, and went on without
         raise pytest.UsageError("LMQ_COMPILE=all, but core.message is not compiled: run `make clean`, then again")
+    engines.STANDING.name = config.getoption("engine")
     memory = memory_folder()
     if memory is not None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
@@ -64,6 +72,20 @@ def pytest_collection_finish(session):
     """Let the collector of cycles work again, on what the tests make."""
     gc.enable()
     leave_alone_what_stays()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _engines_of_gateways():
+    """Have gateways that start in this process stand on the engine that `engines.find_maker` gives."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Telemetry, "open_engine", engines.open_engine)
+        yield
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Tell helpers that open doors which test it is for."""
+    engines.begin(item)
 
 
 @pytest.fixture
@@ -97,6 +119,8 @@ def pytest_collection_modifyitems(config, items):
     """Skip what needs the compiled modules where there are none; let no test hang, unless `--timeout` says how long."""
     is_limited = config.getoption("timeout", None) is not None
     for item in items:
+        if item.path.is_relative_to(OF_FILES):
+            item.add_marker(pytest.mark.at_once(reason="looks into the files of the embedded engine"))
         if not IS_COMPILED and item.get_closest_marker("compiled"):
             item.add_marker(pytest.mark.skip(reason="needs the compiled modules"))
         if os.environ.get("LMQ_COMPILE") == "none" and is_for_one_build(item):

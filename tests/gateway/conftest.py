@@ -15,9 +15,9 @@ def engine_maker(request):
 
 
 @pytest.fixture(params=MAKERS)
-def engine(request, monkeypatch):
+def engine(request):
     """Have gateways of this process stand on the embedded engine, and on one that answers late."""
-    stand_on(request, monkeypatch)
+    stand_on(request)
 
 
 @pytest.fixture

@@ -297,6 +297,7 @@ class Taker(Reader):
 
 
 @pytest.mark.asyncio
+@pytest.mark.here(reason="its reader takes what is here when it is woken")
 async def test_who_waits_gets_messages_again_whose_invisible_time_is_over(tmp_path):
     gateway = Gateway(_offers(tmp_path))
     await gateway.start()
@@ -316,6 +317,7 @@ async def test_disk_that_is_low_at_the_start_holds_the_first_publisher(tmp_path)
 
 
 @pytest.mark.asyncio
+@pytest.mark.at_once(reason="the flush of the stop itself brings the answer")
 @pytest.mark.parametrize("turns", [0, 1, 3])
 async def test_a_stop_tells_those_that_wait_for_what_they_stored(tmp_path, turns):
     gateway = Gateway(_offers(tmp_path))

@@ -8,9 +8,9 @@ from tests.support.gateway import running_gateway
 
 
 @pytest.fixture(params=MAKERS)
-def engine(request, monkeypatch):
+def engine(request):
     """Have gateways of this process stand on the embedded engine, and on one that answers late."""
-    stand_on(request, monkeypatch)
+    stand_on(request)
 
 
 @pytest_asyncio.fixture

@@ -23,6 +23,7 @@ TEXTS = SECTION.split(PAGE)[2::2]
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(("title", "text"), list(zip(TITLES, TEXTS, strict=True)), ids=TITLES)
+@pytest.mark.here(reason="a pull that does not wait is told to come again for what is on its way")
 async def test_a_recipe_does_what_it_says(tmp_path, capsys, title, text):
     ((program, expected),) = PROGRAM.findall(text)
     async with running_gateway(

@@ -7,13 +7,13 @@ import os
 from core.broker import Broker
 from core.metrics import Metrics
 from core.settings import StoreSettings
-from core.store.embedded import EmbeddedEngine
 from core.store.message_store import MessageStore
 from gateway.auth.authenticator import Authenticator
 from gateway.mqtt.door import MqttDoor
 from gateway.net.protocol import Transport
 from gateway.settings import AuthSettings, MqttSettings
 from tests.support import mqtt
+from tests.support.engines import find_maker
 from tests.support.logins import HandClock, HandWork
 from tests.support.store import flush_as_asked
 
@@ -149,7 +149,7 @@ class World:
     """A store, its broker and an MQTT door; `kill` and `open` make a new process of it."""
 
     def __init__(self, data_dir, *, is_sync=True, store_settings=STORE, auth=None, make_engine=None, **settings):
-        self.make_engine = make_engine or EmbeddedEngine
+        self.make_engine = find_maker(make_engine)
         self.data_dir = data_dir
         self.now_ms = NOW_MS
         self.is_sync = is_sync

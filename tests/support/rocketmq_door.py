@@ -20,6 +20,7 @@ from lmq.remoting.commands import Command, decode_header
 from lmq.remoting.frames import Frames, cut_frames
 from lmq.remoting.message_codec import Record, decode_records
 from lmq.remoting.response_codes import ResponseCode
+from tests.support.engines import find_maker
 from tests.support.logins import HandClock, HandWork
 from tests.support.rocketmq import LOCALHOST, request_frame, send_frame
 from tests.support.store import flush_as_asked
@@ -207,7 +208,7 @@ class DoorSite:
     ) -> None:
         self.now_ms = NOW_MS
         self.store = MessageStore.open(folder, StoreSettings(**{"segment_bytes": 1 << 20, **store}), now_ms=self.now_ms)
-        self.engine = (make_engine or EmbeddedEngine)(self.store, is_sync=True)
+        self.engine = find_maker(make_engine)(self.store, is_sync=True)
         self.broker = Broker(self.engine, parent_topic=b"LMQ_PARENT", metrics=Metrics())
         self.checks = HandWork()
         auth = AuthSettings(rocketmq_anonymous=anonymous, users=users or {})

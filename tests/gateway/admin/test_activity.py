@@ -11,6 +11,7 @@ from tests.support.gateway import running_gateway
 pytestmark = pytest.mark.asyncio
 
 
+@pytest.mark.here(reason="a list tells of the oldest message that is here")
 async def test_what_comes_and_goes_between_two_looks_is_the_rate(tmp_path, monkeypatch):
     now = [1_000.0]
     monkeypatch.setattr(activity, "monotonic", lambda: now[0])

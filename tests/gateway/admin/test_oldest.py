@@ -53,6 +53,7 @@ def test_a_walk_reads_so_many_and_goes_by_what_it_knew_for_the_rest(monkeypatch)
 
 
 @pytest.mark.asyncio
+@pytest.mark.here(reason="a list tells of the oldest message that is here")
 async def test_queues_are_ordered_by_their_first_message_that_is_not_done(tmp_path):
     async with managed_gateway(tmp_path) as (gateway, client):
         declare(gateway, "young", "old", "empty")

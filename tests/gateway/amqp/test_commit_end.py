@@ -120,6 +120,7 @@ class CopyingEngine(EmbeddedEngine):
         EmbeddedEngine.append_batch(self, batch, now_ms)
 
 
+@pytest.mark.at_once(reason="copies the files before each append")
 def test_a_process_that_is_killed_between_the_appends_of_a_commit_leaves_nothing_of_it(tmp_path):
     world = AmqpWorld(tmp_path / "data", make_engine=CopyingEngine)
     peer = make_peer(world)

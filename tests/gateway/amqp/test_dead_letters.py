@@ -191,6 +191,7 @@ def test_a_letter_that_is_lost_on_its_way_is_written_again(tmp_path):
     world.close()
 
 
+@pytest.mark.at_once(reason="the append itself finds no room")
 def test_a_full_disk_delays_letters_and_loses_none(tmp_path):
     world = AmqpWorld(tmp_path, make_engine=FullEngine)
     peer = world.client()

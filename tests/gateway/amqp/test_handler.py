@@ -135,6 +135,7 @@ def test_confirms_wait_for_the_disk(tmp_path, engine_maker):
     world.close()
 
 
+@pytest.mark.at_once(reason="the append itself finds no room")
 def test_what_finds_no_room_is_refused_after_what_was_taken_and_never_confirmed(tmp_path):
     world = AmqpWorld(tmp_path, make_engine=FullEngine)
     peer = world.client()

@@ -152,6 +152,7 @@ def test_packet_identifier_is_free_again_of_a_message_of_which_a_copy_waits(worl
     assert world.connect(b"keeper", clean=False).bodies() == [b"one", b"two"]
 
 
+@pytest.mark.at_once(reason="copies the files inside an append")
 def test_message_is_taken_after_a_kill_between_it_and_the_copy_of_it_that_waits(tmp_path):
     world = World(tmp_path / "before", make_engine=KilledBehindCopies)
     world.client(b"keeper", (b"t", 1), clean=False).vanish()

@@ -2,16 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from core.store.embedded import EmbeddedEngine
 from gateway.rocketmq import request_modes
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.request_modes import PULLS, RequestMode
 from tests.support.rocketmq_door import DoorSite
 
 
-def test_modes_outlive_the_process(tmp_path):
+def test_modes_outlive_the_process(tmp_path, engine_maker):
     for expected in (PULLS, RequestMode("POP", 3)):
-        site = DoorSite(tmp_path / "data", make_engine=EmbeddedEngine)
+        site = DoorSite(tmp_path / "data", make_engine=engine_maker)
         modes = request_modes.RequestModes(site.broker.table("rocketmq_request_modes"))
         assert modes.get("T", "g") == expected
         modes.set("T", "g", RequestMode("POP", 3))

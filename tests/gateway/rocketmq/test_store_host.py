@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import ipaddress
+from functools import partial
 
 import pytest
 
 from core.settings import StoreSettings
+from gateway.admin.asking import ask
 from gateway.rocketmq.store_host import find_host, pack_address, plain_host
 from gateway.settings import RocketmqSettings
 from lmq import Producer, PullConsumer
@@ -35,15 +37,14 @@ async def _stamped(gateway) -> tuple[str, int]:
         result = await producer.send("T", b"x", queue_id=0)
         pulled = await consumer.pull("T", result.queue_offset, queue_id=0)
     assert [message.body for message in pulled.messages] == [b"x"]
-    told: list[bytes] = []
-    gateway.broker.find_record(int(result.msg_id[16:], 16), told.append)
-    (record,) = decode_records(told[0])
+    (record,) = decode_records(await ask(partial(gateway.broker.find_record, int(result.msg_id[16:], 16))))
     host = record.store_host
     assert result.msg_id[:16] == host.hex().upper()
     return str(ipaddress.ip_address(host[:-4])), int.from_bytes(host[-4:], "big")
 
 
 @pytest.mark.asyncio
+@pytest.mark.here(reason="a pull that does not wait is told to come again for what is on its way")
 async def test_records_are_stamped_with_the_port_that_the_broker_was_given(tmp_path):
     async with running_gateway(tmp_path) as gateway:
         assert await _stamped(gateway) == gateway.listening["broker"]
@@ -60,6 +61,7 @@ async def test_records_are_stamped_with_the_port_that_the_broker_was_given(tmp_p
         ({"advertised_host": "10.1.2.3"}, {"store_host": "10.9.9.9", "store_port": 9}, ("10.9.9.9", 9)),
     ],
 )
+@pytest.mark.here(reason="a pull that does not wait is told to come again for what is on its way")
 async def test_settings_say_what_records_are_stamped_with(tmp_path, rocketmq, store, stamped):
     blocks = {"rocketmq": RocketmqSettings(**({"namesrv": ANY_PORT, "broker": ANY_PORT} | rocketmq))}
     blocks["store"] = StoreSettings(segment_bytes=1 << 20, **store)

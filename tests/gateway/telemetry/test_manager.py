@@ -37,6 +37,7 @@ def saying(parent):
 
 
 @pytest.mark.asyncio
+@pytest.mark.at_once(reason="traces are made in the embedded engine")
 async def test_a_trace_goes_through_the_gateway_from_a_device_to_a_service(tmp_path):
     with OtlpReceiver() as receiver:
         async with asyncio.timeout(PATIENCE_S), running_gateway(tmp_path, telemetry=traced(receiver)) as gateway:
@@ -83,6 +84,7 @@ async def test_the_header_of_a_trace_comes_out_at_each_door_as_it_went_in(tmp_pa
 
 
 @pytest.mark.asyncio
+@pytest.mark.at_once(reason="looks at the class of the engine")
 async def test_the_numbers_of_metrics_are_sent(tmp_path):
     with OtlpReceiver() as receiver:
         settings = TelemetrySettings(metrics=True, endpoint=receiver.endpoint, service_name="plant")
@@ -115,6 +117,7 @@ def test_off_it_is_the_usual_engine_and_nothing_is_imported(tmp_path, monkeypatc
 
 
 @pytest.mark.asyncio
+@pytest.mark.at_once(reason="traces are made in the embedded engine")
 async def test_a_receiver_that_is_away_holds_nothing_up(tmp_path):
     settings = TelemetrySettings(traces=True, metrics=True, endpoint="http://127.0.0.1:9", sample_ratio=1)
     async with asyncio.timeout(PATIENCE_S), running_gateway(tmp_path, telemetry=settings) as gateway:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.admin.asking import open_queue
 from lmq import Producer
 from tests.support.admin import managed_gateway
 
@@ -15,6 +16,7 @@ async def test_groups_tell_their_lag_and_are_sent_elsewhere(tmp_path):
             sent = await producer.send("ORDERS", b"x")
         key = f"ORDERS/{sent.queue_id}"
         gateway.broker.consumer_offsets.commit(b"billing", key.encode(), 0)
+        await open_queue(gateway.broker, gateway.broker.find_queue(key.encode()))  # as its consumers do
         (found,) = (await client.get("/api/lmq/groups?sort=lag")).json()
         assert found == {
             "group": "billing",

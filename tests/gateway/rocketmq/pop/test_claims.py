@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from core.store.embedded import EmbeddedEngine
 from gateway.rocketmq.pop import claims
 from tests.support.rocketmq_door import DoorSite
 from tests.support.rocketmq_pop import ack, pop, start_pop
@@ -62,14 +61,14 @@ def test_a_group_can_be_set_to_another_place_and_what_it_had_is_forgotten(site, 
     assert bodies(pop(peer)) == [b"m1", b"m2"]
 
 
-def test_what_is_taken_and_done_outlives_the_process(tmp_path):
-    site = DoorSite(tmp_path / "data", make_engine=EmbeddedEngine)
+def test_what_is_taken_and_done_outlives_the_process(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "data", make_engine=engine_maker)
     peer = site.connect()
     fill(peer, 4)
     taken = pop(peer, maxMsgNums=3)
     ack(peer, taken[1])
     site.close()
-    again = DoorSite(tmp_path / "data", make_engine=EmbeddedEngine)
+    again = DoorSite(tmp_path / "data", make_engine=engine_maker)
     try:
         peer = again.connect()
         assert bodies(pop(peer)) == [b"m3"]
