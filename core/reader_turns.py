@@ -60,6 +60,10 @@ class ReaderTurns:
         """Return how many wait for messages of a queue."""
         return sum(reader.reader_count() for reader in self._waiters.parked(queue_ref))
 
+    def reader_counts(self, first: int, end: int) -> list[int]:
+        """Return how many wait for messages of each queue from one number to before another."""
+        return self._waiters.reader_counts(first, end)
+
     def await_queue(self, key: bytes, reader: Reader) -> None:
         """Call `reader.on_ready` once, after the queue `key`, which is not there, was made to publish to it."""
         self._awaited.add(key, reader)

@@ -13,5 +13,8 @@ cdef class Waiters:
 
     cpdef list parked(self, queue_ref)
 
+    @cython.locals(counts=list, count="Py_ssize_t", queue_ref="Py_ssize_t")
+    cpdef list reader_counts(self, Py_ssize_t first, Py_ssize_t end)
+
     @cython.locals(woken=dict)
     cpdef dict wake(self, list queue_refs)

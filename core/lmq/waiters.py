@@ -62,6 +62,20 @@ class Waiters:
             return []
         return list(found.values()) if isinstance(found, dict) else [found]
 
+    def reader_counts(self, first: int, end: int) -> list[int]:
+        """Return for how many clients each queue is read, from one number to before another."""
+        counts: list[int] = []
+        for queue_ref in range(first, end):
+            found = self._parked.get(queue_ref)
+            count = 0
+            if isinstance(found, dict):
+                for reader in found.values():
+                    count += reader.reader_count()
+            elif found is not None:
+                count = found.reader_count()
+            counts.append(count)
+        return counts
+
     def wake(self, queue_refs: list[int]) -> dict[int, Reader]:
         """Return the readers that wait for any of the queues, by their `id`, those parked first before later ones.
 

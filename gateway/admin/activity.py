@@ -180,6 +180,11 @@ class QueueActivity:
         """Return how many messages a second a light queue was given, of late."""
         return self._grown.get(queue_ref, 0.0)
 
+    def rates_into(self, first: int, end: int) -> list[float]:
+        """Return what `rate_into` says of each light queue from one number to before another."""
+        grown = self._grown
+        return [grown.get(queue_ref, 0.0) for queue_ref in range(first, end)]
+
     def rates_of(self, vhost: VirtualHost, queue: SharedQueue) -> Rates:
         """Return how fast an AMQP queue goes; it is watched for a while from now on."""
         if queue in self._told or len(self._told) < WATCHED_MAX:

@@ -17,7 +17,7 @@ from gateway.admin.management.places import Scope, find_scope, find_vhosts
 from gateway.admin.ours.reading import read_one
 from gateway.admin.paths import PathName
 from gateway.admin.queue_ends import find_ends, find_ends_of
-from gateway.admin.rosters.queue_parts import AmqpPart, FiltersPart, TopicsPart, told_name
+from gateway.admin.rosters.queue_parts import AmqpPart, FiltersPart, Tell, TopicsPart, told_name
 from gateway.admin.rosters.roster import Part, Roster
 from gateway.admin.view import AdminView, View
 from gateway.amqp.inventory import count_messages
@@ -119,8 +119,19 @@ class LightRoster(Roster[VirtualHost | str, Placed]):
         if isinstance(source, VirtualHost):
             return AmqpPart(source)
         if source == "mqtt":
-            return FiltersPart(self._view.broker, source)
+            return FiltersPart(self._view.broker, source, _quick_columns(self._view))
         return TopicsPart(self._view.broker, source, self._view.rocketmq.inventory().queue_refs)
+
+
+def _quick_columns(view: AdminView) -> dict[str, Tell]:
+    """Return how the columns of `_kind_of` are told of many of MQTT's filters at once."""
+    return {
+        "readers": view.broker.reader_counts,
+        "rate_in": view.activity.rates_into,
+        "messages_ready": lambda first, end: [-1] * (end - first),
+        "door": lambda first, end: ["mqtt"] * (end - first),
+        "vhost": lambda first, end: [""] * (end - first),
+    }
 
 
 def _kind_of(view: AdminView) -> Kind[Placed]:

@@ -65,9 +65,14 @@ def name_chunks(texts: Sequence[str], text_count: int, *, reverse: bool) -> Iter
 
 
 async def _names_before(text: str, base: int, reverse: bool, bound: str | None) -> list[Keyed]:  # noqa: FBT001 - of a partial
-    names = enumerate(text.split("\n"), base)
+    return choose_before(text.split("\n"), base, bound, reverse=reverse)
+
+
+def choose_before(figures: Sequence[Any], first: int, bound: Any, *, reverse: bool) -> list[Keyed]:  # noqa: ANN401 - as a key
+    """Return those of some figures that stand before `bound`, with their numbers, of which `first` is the first."""
+    each = enumerate(figures, first)
     if bound is None:
-        return [(name, number) for number, name in names]
+        return [(figure, number) for number, figure in each]
     if reverse:
-        return [(name, number) for number, name in names if name > bound]
-    return [(name, number) for number, name in names if name < bound]
+        return [(figure, number) for number, figure in each if figure > bound]
+    return [(figure, number) for number, figure in each if figure < bound]

@@ -19,7 +19,7 @@ from itertools import compress
 from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from gateway.admin.rosters.first_page import Chunk, Keyed, find_first, name_chunks, walk_spans
+from gateway.admin.rosters.first_page import Chunk, Keyed, choose_before, find_first, name_chunks, walk_spans
 from gateway.admin.rosters.runs import Runs
 from gateway.admin.rosters.searching import Search, find_hits
 from gateway.admin.rosters.sorting import LOOKS, Key, sort_numbers
@@ -66,6 +66,14 @@ class Part(ABC, Generic[Thing_co]):
     def names(self, first: int, end: int) -> str:
         """Return what the things from one number to before another are called, each on a line."""
         return "\n".join([_on_a_line(name) for name in map(self.name, range(first, end))])
+
+    def figures(self, column: str, first: int, end: int) -> Sequence[Any] | None:
+        """Return what things have in a column, from one number to before another, where that is quick to tell.
+
+        It is what the column's key says of each. None: each is to be asked. Only of things that are never gone.
+        """
+        del column, first, end
+        return None
 
     def at_most(self, column: str, first: int, end: int) -> Sequence[int] | None:
         """Return numbers that things do not pass in a column, from one to before another, where that is quick to tell.
@@ -206,6 +214,10 @@ class Roster(ABC, Generic[Source, Thing]):
 
     async def _figures_before(self, column: Column[Thing], first: int, end: int, bound: Any) -> list[Keyed]:  # noqa: ANN401 - as a key
         """Return what some things have in a column that stand before `bound`; what went meanwhile has nothing."""
+        part, at = self._part_of(first, end)
+        known = None if part is None else part.figures(column.name, at, at + end - first)
+        if known is not None:
+            return choose_before(known, first, bound, reverse=column.reverse)
         steps, found = Steps(), list[Keyed]()
         numbers = range(first, end) if bound is None else self._may_stand_before(column, first, end, bound)
         for at in range(0, len(numbers), LOOKS):  # each may cost all that is told of a thing
@@ -219,16 +231,20 @@ class Roster(ABC, Generic[Source, Thing]):
         return [one for one in found if one[0] < bound]
 
     def _may_stand_before(self, column: Column[Thing], first: int, end: int, bound: Any) -> Sequence[int]:  # noqa: ANN401 - as a key
-        code = self._codes[first]
-        most = None
-        if self._codes[end - 1] - code == end - 1 - first:  # all are of one part, side by side
-            at = code & _NUMBER_MASK
-            most = self._by_index[code >> _NUMBER_BITS].at_most(column.name, at, at + end - first)
+        part, at = self._part_of(first, end)
+        most = None if part is None else part.at_most(column.name, at, at + end - first)
         if most is None:
             return range(first, end)
         if column.reverse:
             return [number for number, figure in enumerate(most, first) if figure > bound]
         return range(first, end if bound > 0 else first)
+
+    def _part_of(self, first: int, end: int) -> tuple[Part[Thing] | None, int]:
+        """Return the part that things are of, side by side, and the number of the first of them in it."""
+        code = self._codes[first]
+        if self._codes[end - 1] - code != end - 1 - first:
+            return None, 0
+        return self._by_index[code >> _NUMBER_BITS], code & _NUMBER_MASK
 
     def _thing(self, number: int) -> Thing | None:
         code = self._codes[number]

@@ -67,3 +67,19 @@ def test_parking_the_same_reader_twice_counts_once(waiters):
     assert len(waiters.parked(1)) == 1
     waiters.unpark(1, one)
     assert len(waiters.parked(1)) == 0
+
+
+class Serving(Reader):
+    def __init__(self, count):
+        self.count = count
+
+    def reader_count(self):
+        return self.count
+
+
+def test_clients_of_many_queues_are_counted_at_once(waiters):
+    for queue_ref, reader in ((1, Serving(3)), (3, Serving(1)), (3, Serving(0)), (3, Serving(4)), (4, Serving(0))):
+        waiters.park(queue_ref, reader)
+    assert waiters.reader_counts(0, 6) == [0, 3, 0, 5, 0, 0]
+    assert waiters.reader_counts(3, 4) == [5]
+    assert waiters.reader_counts(2, 2) == []

@@ -83,6 +83,34 @@ async def test_filters_between_queues_of_other_doors_are_each_in_the_list(tmp_pa
         assert await _names(client, "/api/lmq/queues", door="mqtt") == filters
 
 
+@pytest.mark.parametrize("column", ["readers", "rate_in", "door", "vhost", "messages_ready"])
+async def test_first_pages_by_what_is_told_of_many_at_once_are_those_of_a_sort(tmp_path, monkeypatch, column):
+    draw = random.Random(4)
+    async with managed_gateway(tmp_path) as (gateway, client):
+        names = [f"f/{number:02}" for number in range(60)]
+        for number, name in enumerate(names):
+            gateway.broker.intern_queue(mqtt_queue_name(name.encode()))
+            if number in {20, 41}:
+                gateway.broker.intern_queue(b"ORDERS/%d" % number)
+        view = client._transport.app.state.view
+        await view.activity.look()
+        async with subscribe(gateway, "device", *(read := draw.sample(names, 14))):
+            for name in read[:9]:
+                await publish(client, "amq.topic", name.replace("/", "."), "x")
+            await view.activity.look()
+            asked = {"door": "mqtt", "sort": column}
+            for reverse in (False, True):
+                told = (await client.get("/api/lmq/queues", params={**asked, "sort_reverse": reverse})).json()
+                view.rosters.stop()
+                with monkeypatch.context() as patch:
+                    patch.setattr(roster, "LONG", 20)
+                    patch.setattr(roster, "FIGURES_A_STEP", 8)
+                    page = {"page": 1, "page_size": 30, "sort_reverse": reverse}
+                    found = (await client.get("/api/lmq/queues", params={**asked, **page})).json()
+                view.rosters.stop()
+                assert [item["name"] for item in found["items"]] == [item["name"] for item in told[:30]]
+
+
 @pytest.mark.parametrize("column", ["kept", "next_offset"])
 async def test_first_pages_by_offsets_ask_few_queues_and_are_those_of_a_sort(tmp_path, monkeypatch, column):
     monkeypatch.setattr(roster, "LONG", 20)
