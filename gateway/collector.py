@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import gc
 
-NEW_MIDDLE_COUNT = 3  # as many of the collector's middle rounds, about 7,000 new objects each
+NEW_MIDDLE_COUNT = 1  # as many of the collector's middle rounds, about 7,000 new objects each
 NEVER = 1_000_000_000
 
 
