@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from tests.gateway.mqtt.test_exact_outgoing import ExactClient, ExactSender
 from tests.support import mqtt
 from tests.support.gateway import GatewayProcess
 from tests.support.mqtt_client import MqttClient
@@ -14,6 +15,7 @@ from tests.support.mqtt_client import MqttClient
 pytestmark = pytest.mark.slow
 
 KILLS = 8
+EXACT_KILLS = 4
 BURST = 200
 
 
@@ -45,6 +47,45 @@ def test_persistent_session_loses_nothing_and_acknowledged_messages_do_not_come_
                 subscriber.send(*[mqtt.puback(d.packet_id) for d in parse(packets)])
     assert len(confirmed) == KILLS * BURST
     assert confirmed <= set(received)
+
+
+def test_each_message_at_qos_2_comes_exactly_once_from_publisher_to_subscriber(tmp_path):
+    client, sender = ExactClient(), ExactSender()
+    with GatewayProcess(tmp_path / "data") as gateway:
+        for life in range(EXACT_KILLS):
+            address = gateway.address("mqtt")
+            with MqttClient(address, b"sub") as subscriber, MqttClient(address, b"pub") as publisher:
+                if not life:
+                    subscriber.send(mqtt.subscribe(1, (b"t", 2)))
+                    assert subscriber.read() == [mqtt.suback(1, 2)]
+                complete(publisher, sender)
+                publisher.send(*[sender.next() for _ in range(40)])
+                publisher.send(*sender.take(publisher.read(5 * life + 1)))
+                client.take(subscriber.read(10 + 3 * life))
+                subscriber.send(*client.answers[: 5 * life])
+                client.take(subscriber.read(life + 1))
+            client.answers.clear()
+            gateway.restart()
+        address = gateway.address("mqtt")
+        with MqttClient(address, b"sub") as subscriber, MqttClient(address, b"pub") as publisher:
+            complete(publisher, sender)
+            while client.held or len(client.got) < sender.count:
+                packets = subscriber.read()
+                assert packets, "a message did not come, or was not released"
+                client.take(packets)
+                subscriber.send(*client.answers)
+                client.answers.clear()
+            wait_for_answer(subscriber)
+    assert client.got == [b"%d" % i for i in range(1, EXACT_KILLS * 40 + 1)]
+
+
+def complete(publisher, sender):
+    """Send again what was not completed, and wait until it is."""
+    publisher.send(*sender.again())
+    while sender.unsent or sender.unreleased:
+        packets = publisher.read()
+        assert packets, "a packet was not answered"
+        publisher.send(*sender.take(packets))
 
 
 def test_session_and_will_of_a_client_that_had_its_connack_outlive_a_kill(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.mqtt import exact
 from tests.support.exactly_once import LEFT, ExactPublisher, ended_by_power_cut, let_copies_wait, restart
-from tests.support.mqtt import pubcomp, publish, pubrec, pubrel
+from tests.support.mqtt import parse_publish, pubcomp, publish, pubrec, pubrel
 from tests.support.mqtt_door import World
 from tests.support.simulated_disk import SimulatedDisk, cut_power
 
@@ -134,6 +134,28 @@ def test_each_message_is_stored_once_over_power_cuts_and_kills(tmp_path, seed, m
     assert publisher.open == {}
     found = world.connect(b"keeper", clean=False).bodies()
     assert found == [b"%d" % i for i in range(1, publisher.number + 1)]
+    world.close()
+
+
+@pytest.mark.parametrize("left", LEFT)
+def test_subscriber_is_given_once_what_was_synced_before_a_power_cut(tmp_path, left):
+    with ended_by_power_cut(tmp_path, LEFT[left]) as world:
+        subscriber = world.client(b"s", (b"t", 2), clean=False)
+        publisher = world.client(b"p")
+        publisher.send(*[publish(b"t", b"%d" % i, qos=2, packet_id=i) for i in range(1, 4)])
+        done, received, sent = (one.packet_id for one in subscriber.take_deliveries())
+        subscriber.send(pubrec(done), pubrec(received), pubcomp(done))
+        world.engine.durability.keep_all()
+        world.flush()
+        world.flushes_by_itself = False
+        publisher.send(publish(b"t", b"4", qos=2, packet_id=4))
+    world = World(tmp_path / "after" / "data")
+    subscriber = world.connect(b"s", clean=False)
+    packets = subscriber.take()[1:]
+    assert pubrel(received) in packets
+    came = [parse_publish(one) for one in packets if one[0] >> 4 == 3]
+    assert [(one.body, one.packet_id, one.dup) for one in came[:1]] == [(b"3", sent, True)]
+    assert [one.body for one in came[1:]] == ([b"4"] if left == "the log" else [])
     world.close()
 
 
