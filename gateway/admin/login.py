@@ -238,10 +238,11 @@ def _let_in_by_token(view: AdminView, peer: str, text: str, request: Request) ->
     return Caller(peer, user, may if is_open(path) else None, looks, scopes=token.scopes, is_narrowed=True, enters=may)
 
 
-def _note_refused(view: AdminView, peer: str, user: str, why: str) -> None:
+def _note_refused(view: AdminView, peer: str, user: str, why: str, password: bytes | None = None) -> None:
     view.broker.metrics.door(DOOR).refuse("login")
     authenticator = view.authenticator
-    log_refusal(Actor(authenticator.events, DOOR, 0, peer), "", user, why, authenticator.explain(why, user))
+    logged = authenticator.tokens.why_refused(password) or authenticator.explain(why, user)
+    log_refusal(Actor(authenticator.events, DOOR, 0, peer), "", user, why, logged)
 
 
 def _count_login(view: AdminView, peer: str, user: str, request: Request) -> None:
@@ -267,7 +268,7 @@ async def _let_in(view: AdminView, who: Credentials, request: Request, *, wrong:
     view.broker.metrics.door("admin").log_in(outcome_of(answer))
     if isinstance(answer, Refusal):
         why = wrong if answer is Refusal.WRONG else answer.value
-        _note_refused(view, peer, user, why)
+        _note_refused(view, peer, user, why, who.password if answer is Refusal.WRONG else None)
         raise _refuse(view, peer, answer, why)
     _count_login(view, peer, answer.user, request)
     tags = tuple(view.authenticator.find_tags(answer.user, answer.token))

@@ -156,7 +156,8 @@ class Entrance:
         self._login = self._proof = None
         assert login is not None
         user = login.user if proof is None else proof.user
-        logged = self._door.authenticator.explain(why, user)
+        authenticator = self._door.authenticator
+        logged = authenticator.explain(why, user, authenticator.tokens.why_refused(login.password))
         log_refusal(self._door.actor(self._transport, ""), login.client, user, why, logged)
         self._door.metrics.refuse("login")
         self._transport.end_reason = self._transport.end_reason or f"refused: {why}"

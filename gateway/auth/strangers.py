@@ -71,12 +71,16 @@ class Strangers:
         digest = hmac.new(self._key, b"decoy" + name.encode(), hashlib.sha256).digest()
         return User(name, Account(), self._decoys[int.from_bytes(digest[:8]) % len(self._decoys)])
 
-    def explain(self, why: str, name: bytes | str) -> str:
+    def explain(self, why: str, name: bytes | str, token_why: str = "") -> str:
         """Return what the log says of a login that was refused: of a wrong one which it is, its name or its password.
+
+        `token_why` is what is wrong with the token that was given as the password, where it was one.
 
         The log is the operator's. No client, event or metric is told of it, for then anybody could look for users.
         """
         called = name.decode(errors="replace") if isinstance(name, bytes) else name
+        if why == Refusal.WRONG.value and token_why:
+            return token_why
         if why != Refusal.WRONG.value or not called:
             return why
         user = self._users.get(called)

@@ -24,6 +24,7 @@ LOGGER = logging.getLogger(__name__)
 
 MEMORY_BYTES_MAX = 16 * 1024 * 1024  # of right tokens: some 20,000
 ENTRY_BYTES = 400  # of one that is remembered, beside its texts
+WHYS_MAX = 256  # refused tokens of which it is remembered why
 
 Found = Callable[[bool | None, Token | None], None]  # as the answer of an attempt, with the token where it is right
 
@@ -121,6 +122,7 @@ class TokenLogins:
         self._keys = keys
         self._key = os.urandom(32)
         self._memory = TokenMemory(MEMORY_BYTES_MAX)
+        self._whys: dict[bytes, str] = {}  # by keyed digest, the newest last
         self._fetched = b""  # the set from the web
         self._ends_at_ms = NEVER_MS
         self._set: KeySet | None = None
@@ -177,16 +179,22 @@ class TokenLogins:
         """Return whether a password is to be checked as a token."""
         return self._keys is not None and password is not None and is_token(password)
 
+    def why_refused(self, password: bytes | None) -> str:
+        """Return what the log says of a token that was refused just now; empty where it is none."""
+        why = None if password is None else self._whys.get(self._digest(b"token", password))
+        return "" if why is None else f"the token is refused: {why}"
+
     def is_right(self, token: Token) -> bool:
         """Return whether a token that was right is so now."""
         return self._keys is not None and token.mark in self._keys.marks and self._clock.now_ms() < token.ends_at_ms
 
     def begin(self, password: bytes, host: str, found: Found) -> Attempt | None:
         """Check a token of somebody at `host`, and tell `found` on the loop: before this returns, or later."""
+        digest = self._digest(b"token", password)
         if len(password) > TOKEN_BYTES_MAX:
+            self._note_refused(digest, host, f"it is longer than {TOKEN_BYTES_MAX} bytes")
             found(False, None)  # noqa: FBT003  # as the answer of an attempt
             return None
-        digest = self._digest(b"token", password)
         known = self._memory.find(digest)
         if known is not None and self.is_right(known):
             found(True, known)  # noqa: FBT003  # as above
@@ -207,14 +215,21 @@ class TokenLogins:
             again = partial(self._check_again, check, digest, host, found)
             if not (check.is_unknown and self._set is not None and self._set.ask(again)):
                 if check.is_unknown:
-                    LOGGER.info("token refused host=%s reason=%s", host, said(check.why))
+                    self._note_refused(digest, host, check.why)
                 found(False if check.is_unknown and self._fetched else None, None)
         elif token is not None and self.is_right(token):
             self._memory.add(digest, token, len(check.password))
             found(True, token)  # noqa: FBT003  # as the answer of an attempt
         else:
-            LOGGER.info("token refused host=%s reason=%s", host, said(check.why or "the keys were changed meanwhile"))
+            self._note_refused(digest, host, check.why or "the keys were changed meanwhile")
             found(False, None)  # noqa: FBT003  # as above
+
+    def _note_refused(self, digest: bytes, host: str, why: str) -> None:
+        LOGGER.info("token refused host=%s reason=%s", host, said(why))
+        self._whys.pop(digest, None)
+        self._whys[digest] = said(why)
+        while len(self._whys) > WHYS_MAX:
+            del self._whys[next(iter(self._whys))]
 
     def _check_again(self, check: _Check, digest: bytes, host: str, found: Found) -> None:
         """Check a token once more, by the keys that are there now, where somebody still waits for it."""

@@ -223,3 +223,23 @@ async def test_a_client_of_pika_puts_the_end_of_its_token_off(tmp_path):
                 connection.channel().queue_declare("q")
 
         await asyncio.to_thread(work)
+
+
+@pytest.mark.parametrize("door", ["mqtt", "amqp", "basic", "bearer"])
+async def test_the_log_says_what_is_wrong_with_a_token_where_the_login_is_refused(tmp_path, caplog, door):
+    token = _token(exp=int(time.time()) - 5)
+    async with running_gateway(tmp_path, auth=_auth()) as gateway:
+        if door == "mqtt":
+            host, port = gateway.listening["mqtt"]
+            with pytest.raises(aiomqtt.MqttError):
+                await aiomqtt.Client(host, port, username="any", password=token).__aenter__()
+        elif door == "amqp":
+            with pytest.raises(aiormq.exceptions.ProbableAuthenticationError):
+                await aiormq.connect("amqp://any:{}@{}:{}/".format(token, *gateway.listening["amqp"]))
+        else:
+            async with make_client(make_view(gateway), auth=("any", token) if door == "basic" else None) as client:
+                headers = {} if door == "basic" else {"Authorization": f"Bearer {token}"}
+                assert (await client.get("/api/whoami", headers=headers)).status_code == 401
+    refused = [line for line in caplog.messages if line.startswith("login refused")]
+    assert len(refused) == 1
+    assert refused[0].endswith("reason=the token is refused: it has expired (exp)")

@@ -63,5 +63,7 @@ def test_log_says_which_of_the_two_was_wrong(name, logged):
     strangers = Strangers(users)
     assert strangers.explain(Refusal.WRONG.value, name) == logged
     assert strangers.explain(Refusal.BUSY.value, name) == Refusal.BUSY.value
+    assert strangers.explain(Refusal.WRONG.value, name, "the token is refused: so") == "the token is refused: so"
+    assert strangers.explain(Refusal.BUSY.value, name, "the token is refused: so") == Refusal.BUSY.value
     strangers.follow({})
     assert strangers.explain(Refusal.WRONG.value, "u0") == "no such user in the settings or the data folder"

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from gateway.auth import token_logins
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.credentials import Credentials, Identity, Refusal
 from gateway.auth.token_logins import ENTRY_BYTES, TokenMemory, read_keys
@@ -183,6 +184,16 @@ def test_reason_is_in_the_log_and_the_token_is_not(caplog):
         Site().answer(token)
     assert "token refused host=192.0.2.7 reason=it has expired (exp)" in caplog.text
     assert token.decode() not in caplog.text
+
+
+def test_why_the_newest_refused_tokens_were_refused_is_known(monkeypatch):
+    monkeypatch.setattr(token_logins, "WHYS_MAX", 2)
+    site = Site()
+    first, second, third = (_token(exp=1_000 - number) for number in range(3))
+    for token in (first, second, third, _token(exp=1_000, pad="x" * TOKEN_BYTES_MAX)):
+        site.answer(token)
+    told = [site.auth.tokens.why_refused(token) for token in (first, second, third, None, _token())]
+    assert told == ["", "", "the token is refused: it has expired (exp)", "", ""]
 
 
 def test_cancelled_login_is_not_answered():
