@@ -28,7 +28,8 @@ ON_DISK = tuple(
 # `make test-pure` leaves out what would come to the same compiled, docs/testing.md: rules about the text of the source,
 # tools that measure, and most programs at the doors of a gateway that is a process of its own, killed, refused or not.
 IN_ONE_BUILD = tuple(
-    TESTS / name for name in ("benchmarks", "fault", "integration", "tidy", "gateway/commands/test_serve.py")
+    TESTS / name
+    for name in ("benchmarks", "fault", "integration", "tidy", "gateway/commands/test_serve.py", "lmq/test_testing.py")
 )
 IN_BOTH_BUILDS = {
     *(TESTS / "integration" / f"test_{name}.py" for name in ("every_door", "mqtt_clients", "streams")),

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import mqtt
-from tests.support.gateway import GatewayProcess
+from tests.support.gateway import DOORS, GatewayProcess
 from tests.support.mqtt_client import MqttClient
 from tests.support.sources import ROOT
 
@@ -34,7 +34,7 @@ def _with_limit(limit):
 @pytest.fixture
 def gateway(tmp_path):
     env = {"LMQ_STORE__SEGMENT_BYTES": str(SEGMENT_BYTES), "LMQ_STORE__SEGMENTS_MAPPED_MAX": "2"}
-    with GatewayProcess(tmp_path / "data", env=env, prefix=_with_limit(LIMIT)) as gateway:
+    with GatewayProcess(tmp_path / "data", env=env, prefix=_with_limit(LIMIT), doors=DOORS) as gateway:
         yield gateway
 
 

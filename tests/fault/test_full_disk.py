@@ -11,7 +11,7 @@ import urllib.request
 import pytest
 
 from tests.support import mqtt
-from tests.support.gateway import GatewayProcess
+from tests.support.gateway import DOORS, GatewayProcess
 from tests.support.mqtt_client import MqttClient
 
 pytestmark = pytest.mark.slow
@@ -46,7 +46,7 @@ def small_disk(tmp_path):
 
 def serve(data_dir, free_bytes_min, segment_bytes=MIB):
     env = {"LMQ_STORE__DISK_FREE_BYTES_MIN": str(free_bytes_min), "LMQ_STORE__SEGMENT_BYTES": str(segment_bytes)}
-    return GatewayProcess(data_dir, env=env)
+    return GatewayProcess(data_dir, env=env, doors=DOORS)
 
 
 class Publisher:

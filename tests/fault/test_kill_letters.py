@@ -11,7 +11,7 @@ import pytest
 
 from gateway.admin.ours.letters_back import BATCH_COUNT
 from lmq import OutMessage, Producer
-from tests.support.gateway import GatewayProcess
+from tests.support.gateway import DOORS, GatewayProcess
 
 pytestmark = pytest.mark.slow
 
@@ -51,7 +51,7 @@ def _read(client, queue):
 
 
 def test_letters_that_are_sent_back_over_kills_are_there_at_least_once(tmp_path):
-    with GatewayProcess(tmp_path / "data") as gateway:
+    with GatewayProcess(tmp_path / "data", doors=DOORS) as gateway:
         asyncio.run(_bury(gateway))
         for _ in range(KILLS):
             with _client(gateway) as client:

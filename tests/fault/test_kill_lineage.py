@@ -11,7 +11,7 @@ import pika
 import pytest
 
 from gateway.admin.outcomes import NOT_KEPT, ONE_WAY
-from tests.support.gateway import GatewayProcess
+from tests.support.gateway import DOORS, GatewayProcess
 
 pytestmark = [
     pytest.mark.slow,
@@ -76,7 +76,7 @@ class _Device:
 
 
 def test_after_a_kill_it_is_told_what_became_of_messages_and_what_is_not_known(tmp_path):
-    with GatewayProcess(tmp_path) as gateway:
+    with GatewayProcess(tmp_path, doors=DOORS) as gateway:
         channel = _connect(gateway).channel()
         channel.confirm_delivery()
         channel.queue_declare("jobs", durable=True, arguments=DEAD)

@@ -12,7 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support import mqtt
-from tests.support.gateway import GatewayProcess
+from tests.support.gateway import DOORS, GatewayProcess
 from tests.support.mqtt_client import MqttClient
 
 TOPIC = b"stream/video"
@@ -178,7 +178,7 @@ def dropped_count(gateway):
 @pytest.fixture
 def gateway(tmp_path):
     env = {"LMQ_STORE__SEGMENT_BYTES": str(64 << 20), "LMQ_MQTT__LAG_COUNT_MAX": str(LAG_COUNT_MAX)}
-    with GatewayProcess(tmp_path / "data", "--flush", "async", env=env) as process:
+    with GatewayProcess(tmp_path / "data", "--flush", "async", env=env, doors=DOORS) as process:
         yield process
     shutil.rmtree(tmp_path / "data")  # more than a gigabyte
 

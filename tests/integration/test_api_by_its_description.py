@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.support.elsewhere import BUILT, COLOURS, beside_ci, fetch
-from tests.support.gateway import GatewayProcess
+from tests.support.gateway import DOORS, GatewayProcess
 
 TOOL = "schemathesis>=4,<5"
 CASES = 10  # of each operation
@@ -32,7 +32,7 @@ def test_no_answer_is_a_fault_or_other_than_described(tmp_path):
     if not (folder / "env" / "bin" / "st").exists():
         fetch(sys.executable, folder, sys.executable, "-m", "venv", "env")
         fetch(sys.executable, folder, "env/bin/pip", "install", "--quiet", TOOL)
-    with GatewayProcess(tmp_path) as gateway:
+    with GatewayProcess(tmp_path, doors=DOORS) as gateway:
         host, port = gateway.address("admin")
         tool = str(folder / "env" / "bin" / "st")
         command = [

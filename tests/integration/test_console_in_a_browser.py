@@ -15,7 +15,7 @@ import pytest
 
 from lmq import ConsumeStatus, NotFoundError, Producer, PullConsumer, PushConsumer
 from tests.support.elsewhere import beside_ci, build
-from tests.support.gateway import GatewayProcess
+from tests.support.gateway import DOORS, GatewayProcess
 
 pytestmark = [pytest.mark.slow, pytest.mark.clients, beside_ci]
 
@@ -144,7 +144,7 @@ def test_every_page_shows_and_what_an_operator_does_works(tmp_path):
     report.mkdir()
     (report / "index.html").write_text("<p>Fan-out of yesterday")
     env = {"LMQ_ADMIN__FAN_OUT_REPORT": str(report)}
-    with GatewayProcess(tmp_path / "data", env=env) as gateway:
+    with GatewayProcess(tmp_path / "data", env=env, doors=DOORS) as gateway:
         asyncio.run(fill(gateway))
         host, port = gateway.address("admin")
         command = ["node", "walk.mjs", f"http://{host}:{port}", chromium]

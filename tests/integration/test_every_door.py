@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from lmq import NotFoundError, Producer, PullConsumer, mqtt_queue
 from tests.support import mqtt
-from tests.support.gateway import SEGMENT_BYTES, GatewayProcess
+from tests.support.gateway import DOORS, SEGMENT_BYTES, GatewayProcess
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
@@ -53,7 +53,7 @@ class Readers:
 def doors(tmp_path):
     settings = tmp_path / "lmq.toml"
     settings.write_text('[auth.users.ann]\npassword_env = "ANN"\n')
-    with GatewayProcess(tmp_path / "data", "--config", str(settings), env={"ANN": "x"}) as gateway:
+    with GatewayProcess(tmp_path / "data", "--config", str(settings), env={"ANN": "x"}, doors=DOORS) as gateway:
         yield gateway.listening
         assert not any("Traceback" in line for line in gateway.errors), "".join(gateway.errors)
 

@@ -12,7 +12,7 @@ import pytest
 from tests.benchmarks.scenarios.peers import PEERS, RABBIT_SCRIPTS, find_rabbitmq
 from tests.support.commands import call_lmq
 from tests.support.elsewhere import beside_ci
-from tests.support.gateway import GatewayProcess
+from tests.support.gateway import DOORS, GatewayProcess
 
 WAIT_S = 30
 LISTS = ("vhosts", "parameters", "policies", "exchanges", "queues", "bindings")
@@ -70,7 +70,7 @@ def rabbit():
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory):
-    with GatewayProcess(tmp_path_factory.mktemp("data")) as running:
+    with GatewayProcess(tmp_path_factory.mktemp("data"), doors=DOORS) as running:
         yield running
 
 

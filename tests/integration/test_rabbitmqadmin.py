@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.support.gateway import GatewayProcess
+from tests.support.gateway import DOORS, GatewayProcess
 
 PROGRAM = shutil.which("rabbitmqadmin")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(PROGRAM is None, reason="there is no rabbitmqadmin here")]
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(PROGRAM is None, reason="ther
 
 @pytest.fixture(scope="module")
 def admin(tmp_path_factory):
-    with GatewayProcess(tmp_path_factory.mktemp("data")) as gateway:
+    with GatewayProcess(tmp_path_factory.mktemp("data"), doors=DOORS) as gateway:
 
         def run(*arguments, code=0, **options):
             command = [sys.executable, PROGRAM, "-P", str(gateway.port("admin")), "-H", "127.0.0.1", *arguments]

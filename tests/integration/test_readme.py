@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from tests.support.gateway import GatewayProcess
+from tests.support.gateway import DOORS, GatewayProcess
 from tests.support.sources import ROOT
 
 PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
@@ -69,7 +69,7 @@ def _explain(gateway, topic):
 def test_five_minutes_go_as_they_are_told(tmp_path):
     consume, pull = PROGRAMS
     (tmp_path / "programs").mkdir()
-    with GatewayProcess(tmp_path / "data") as gateway:
+    with GatewayProcess(tmp_path / "data", doors=DOORS) as gateway:
         consumer = Program(consume, gateway, tmp_path / "programs")
         puller = None
         try:

@@ -14,7 +14,7 @@ import sys
 import pytest
 
 from tests.support.elsewhere import FETCH_S, beside_ci, build, in_ci
-from tests.support.gateway import GatewayProcess
+from tests.support.gateway import DOORS, GatewayProcess
 from tests.support.rocketmq_wire import Wire
 
 COUNT = int(os.environ.get("LMQ_TEST_CLIENTS_COUNT", "200"))
@@ -75,7 +75,7 @@ def ali_ons():
 
 @pytest.fixture
 def gateway(tmp_path):
-    with GatewayProcess(tmp_path / "data", env=SOON) as running:
+    with GatewayProcess(tmp_path / "data", env=SOON, doors=DOORS) as running:
         with Wire(running.address("broker")) as wire:
             for name in JS:  # ali-ons sends to topics only that are there
                 topic = {"topic": f"js-{name}", "readQueueNums": 4, "writeQueueNums": 4, "perm": 6}

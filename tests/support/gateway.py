@@ -33,13 +33,16 @@ DOORS = ("mqtt", "amqp", "namesrv", "broker", "admin")
 class GatewayProcess:
     """`lmq serve` on ports that the system picks; killed and started again over the same folder.
 
-    Use as a context manager. `address("mqtt")` is the host and port of a door.
+    Use as a context manager. `address("mqtt")` is the host and port of a door. `doors` get a port by a flag, and the
+    others listen as the options say. Without `doors` there is no admin door: to load it is half of a start.
     """
 
-    def __init__(self, data_dir, *options, env=None, prefix=(), doors=DOORS):
+    def __init__(self, data_dir, *options, env=None, prefix=(), doors=None):
         self.data_dir = Path(data_dir)
         self.options = options
-        self.doors = doors  # that get a port by a flag; the others listen as the options say
+        self.flags = [part for door in (DOORS if doors is None else doors) for part in (f"--{door}", ANY_PORT)]
+        if doors is None:
+            self.flags[-1] = "off"
         self.prefix = prefix  # a command that becomes the gateway's, such as nohup
         self.env = {**os.environ, "LMQ_STORE__SEGMENT_BYTES": str(SEGMENT_BYTES), **(env or {})}
         self.listening = {}
@@ -58,7 +61,6 @@ class GatewayProcess:
     def start(self):
         """Start, and wait until it is ready."""
         self.listening, self.all_listening = {}, {}  # the first address of each name, and each
-        ports = [part for door in self.doors for part in (f"--{door}", ANY_PORT)]
         self.process = subprocess.Popen(
             [
                 *self.prefix,
@@ -68,7 +70,7 @@ class GatewayProcess:
                 "serve",
                 "--data-dir",
                 str(self.data_dir),
-                *ports,
+                *self.flags,
                 *self.options,
             ],
             cwd=ROOT,

@@ -132,7 +132,7 @@ def test_wrong_settings_are_said_in_one_line(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signal_stops_it_cleanly(tmp_path, number):
-    with GatewayProcess(tmp_path) as gateway, socket.create_connection(gateway.address("mqtt")):
+    with GatewayProcess(tmp_path, doors=DOORS) as gateway, socket.create_connection(gateway.address("mqtt")):
         gateway.process.send_signal(number)
         assert gateway.process.wait(5) == 0
         gateway.process.stdout.close()
@@ -140,7 +140,7 @@ def test_signal_stops_it_cleanly(tmp_path, number):
 
 @pytest.mark.slow
 def test_killed_gateway_starts_again_over_its_folder(tmp_path):
-    with GatewayProcess(tmp_path) as gateway:
+    with GatewayProcess(tmp_path, doors=DOORS) as gateway:
         gateway.restart()
         assert gateway.stop() == 0
 
