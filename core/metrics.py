@@ -137,11 +137,16 @@ class LoopMetrics:
 class BridgeMetrics:
     """What one bridge carried to another broker and from there; `is_connected` is of now."""
 
-    __slots__ = ("connects", "dropped", "failures", "is_connected", "messages_in", "messages_out", "name")
+    __slots__ = (
+        *("address", "cause", "connects", "dropped", "failures", "is_connected"),
+        *("messages_in", "messages_out", "name"),
+    )
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.address = ""  # of the other broker
         self.is_connected = False
+        self.cause = ""  # why it broke or was not made, while it does not stand
         self.connects = 0
         self.failures = 0  # connections that ended, or did not come about
         self.messages_in = 0  # stored here

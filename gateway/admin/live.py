@@ -153,7 +153,7 @@ class LiveFeed:
 
 
 def _tell_bridge(bridge: BridgeMetrics) -> Sample:
-    names = ("is_connected", "connects", "failures", "messages_in", "messages_out", "dropped")
+    names = ("address", "is_connected", "cause", "connects", "failures", "messages_in", "messages_out", "dropped")
     return {name: getattr(bridge, name) for name in names}
 
 

@@ -67,6 +67,7 @@ class Bridge:
         self._settings = settings
         self._own = own
         self._metrics = metrics
+        metrics.address = settings.address
         self._rules = Rules(settings)
         self._outgoing_rules = list(self._rules.outgoing.values())
         self._client_id = own_client_id(settings, name)
@@ -162,6 +163,7 @@ class Bridge:
             else:
                 cause = "the other broker closed the connection"
             self._metrics.failures += 1
+            self._metrics.cause = cause
             attempts = 0 if loop.time() - began_s > STOOD_S else attempts + 1
             delay_ms = self._delay_ms(max(attempts - 1, 0))
             text = "bridge is down bridge=%s address=%s cause=%s retry_ms=%d"
@@ -211,7 +213,7 @@ class Bridge:
             try:
                 self._remote = remote
                 await self._tell_status(remote, b"1")
-                metrics.is_connected = True
+                metrics.is_connected, metrics.cause = True, ""
                 metrics.connects += 1
                 self._is_private = not self._is_private  # the next one is made the same way
                 LOGGER.info(

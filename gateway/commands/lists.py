@@ -153,6 +153,17 @@ KINDS = (
         shows_message=True,
     ),
     Kind(
+        "bridges",
+        "Bridges to other MQTT brokers, and why one does not stand.",
+        "/api/lmq/bridges",
+        _columns(
+            name="name", address="address", connected="connected", waiting="waiting", out="messages_out",
+            **{"in": "messages_in"}, failures="failures", dropped="dropped", cause="cause",
+        ),
+        "",
+        spare=("dropped", "failures", "in", "out"),
+    ),
+    Kind(
         "segments",
         "Files of the log, the oldest first, and what those are kept for whose time is over.",
         "/api/lmq/segments",

@@ -43,6 +43,7 @@ def _asked():
 async def test_every_metric_that_is_asked_for_is_there_and_what_is_told_is_well_formed(tmp_path):
     async with managed_gateway(tmp_path) as (gateway, client), subscribe(gateway, "device", "a/+"):
         declare(gateway, "deep")
+        gateway.broker.metrics.bridge("cloud")
         await publish(client, "amq.default", "deep", "x")
         await client.get("/api/whoami", auth=("guest", "wrong"))
         text = (await client.get("/metrics")).text

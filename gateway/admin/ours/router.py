@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from gateway.admin.ours.api_tokens import API_TOKENS
+from gateway.admin.ours.bridges import BRIDGES
 from gateway.admin.ours.churn import CHURN
 from gateway.admin.ours.dead_letters import DEAD_LETTERS
 from gateway.admin.ours.delayed import DELAYED
@@ -41,5 +42,6 @@ for routes in (
     HELD,
     SEGMENTS,
     CHURN,
+    BRIDGES,
 ):
     OURS.include_router(routes)

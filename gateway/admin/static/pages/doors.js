@@ -53,7 +53,7 @@ function showBridge(name, bridge) {
   return h(
     "section",
     { ariaLabel: name },
-    h("h2", {}, name, " ", h("span", { className: bridge.is_connected ? "faint" : "bad" }, bridge.is_connected ? "connected" : "not connected")),
+    h("h2", {}, name, " ", h("span", { className: bridge.is_connected ? "faint" : "bad" }, `${bridge.is_connected ? "connected" : "not connected"} to ${bridge.address}${bridge.cause && `: ${bridge.cause}`}`)),
     h(
       "div",
       { className: "cards" },
