@@ -91,6 +91,8 @@ def make_pacing(
 
     `others` are rates that it shares besides: with all of its address, or of the address that it came to.
     """
+    if messages_rate <= 0 and bytes_rate <= 0 and of_user is None and not others:
+        return None
     all_rates = [UserRates(messages_rate, bytes_rate, now_ms), *([] if of_user is None else [of_user]), *others]
     messages = [rate for rates in all_rates for rate in rates.messages]
     sizes = [rate for rates in all_rates for rate in rates.sizes]

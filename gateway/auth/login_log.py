@@ -14,9 +14,10 @@ LOGGER = logging.getLogger(__name__)
 def log_login(actor: Actor, client: bytes | str, user: bytes | str, *, is_known: bool) -> None:
     """Say that a client is let in, with the name that it gave; `is_known`: it proved to be that user."""
     how = "logged in" if is_known else "let in without a login"
-    tell(LOGGER, "%s conn=%d peer=%s client=%s user=%s", how, actor.conn_id, actor.peer, said(client), said(user))
-    actor.note_login(said(client), said(user), how)
-    actor.tell(Kind.LOGIN, client=said(client), proven=is_known)
+    client_said, user_said = said(client), said(user)
+    tell(LOGGER, "%s conn=%d peer=%s client=%s user=%s", how, actor.conn_id, actor.peer, client_said, user_said)
+    actor.note_login(client_said, user_said, how)
+    actor.tell(Kind.LOGIN, client=client_said, proven=is_known)
 
 
 def log_refusal(actor: Actor, client: bytes | str, user: bytes | str, why: str, logged: str = "") -> None:

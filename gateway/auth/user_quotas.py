@@ -180,12 +180,14 @@ class UserQuotas:
 
     def find_rates(self, user: str, now_ms: int) -> UserRates | None:
         """Return the rates of what a user publishes, which all its connections share; None where it has none."""
-        quota = self.find(user)
+        if (quota := self.find(user)) is ANY:
+            return None
         return _find_in(self._rates, user, (quota.messages_rate, quota.bytes_rate), now_ms)
 
     def find_out_rates(self, user: str, now_ms: int) -> UserRates | None:
         """Return the rates of what a user is sent, which all its connections share; None where it has none."""
-        quota = self.find(user)
+        if (quota := self.find(user)) is ANY:
+            return None
         return _find_in(self._out_rates, user, (quota.messages_out_rate, quota.bytes_out_rate), now_ms)
 
     def count(self, user: str, of_seat: Callable[[object], int]) -> int:
