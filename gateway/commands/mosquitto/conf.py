@@ -25,6 +25,12 @@ NEEDLESS = frozenset((
     "persistence", "persistence_location", "persistence_file", "autosave_interval", "autosave_on_changes", "user",
     "pid_file", "allow_anonymous", "password_file", "acl_file", "per_listener_settings",
 ))  # fmt: skip
+# With these values they say what the gateway does anyway; with others they are left out.
+ANYWAY = {
+    "cleansession": "false", "local_cleansession": "false", "notifications": "false", "start_type": "automatic",
+    "queue_qos0_messages": "true", "retain_available": "true", "allow_zero_length_clientid": "true",
+    "upgrade_outgoing_qos": "false", "use_username_as_clientid": "false",
+}  # fmt: skip
 # They keep clients out, or apart from each other, in ways that the gateway has not: without them more would be allowed.
 CLOSING = frozenset((
     "auth_plugin", "plugin", "global_plugin", "plugin_load", "clientid_prefixes", "mount_point", "psk_file", "psk_hint",
@@ -113,7 +119,7 @@ class Conversion:
             (self._listeners[-1] if self._listeners else self._default).say(line)
         elif line.word in NUMBERS:
             self._take_number(line)
-        elif line.word not in NEEDLESS:
+        elif line.word not in NEEDLESS and ANYWAY.get(line.word) != line.rest:
             self.left_out.append(f"{line.place}: {line.word} {line.rest}".rstrip())
 
     def _take_number(self, line: Line) -> None:

@@ -137,3 +137,12 @@ def test_files_of_a_folder_are_read_where_they_are_included(convert):
 def test_clients_come_in_without_a_name_where_the_first_word_says_so(convert):
     for said, expected in (("1", True), ("true  # for now", True), ("0", False), ("false", False)):
         assert convert("listener 1883", f"allow_anonymous {said}").settings()["auth"]["mqtt_anonymous"] is expected
+
+
+def test_lines_that_say_what_the_gateway_does_anyway_are_not_left_out(convert):
+    lines = ("queue_qos0_messages", "retain_available", "allow_zero_length_clientid")
+    bridge = ("connection up", "address h", "topic # out", "cleansession false", "notifications false")
+    made = convert(*(f"{line} true" for line in lines), *bridge, "start_type automatic")
+    assert made.left_out == []
+    made = convert("queue_qos0_messages false", *bridge, "notifications true")
+    assert made.left_out == ["m.conf:1: queue_qos0_messages false", "m.conf:7: notifications true"]
