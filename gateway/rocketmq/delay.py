@@ -106,7 +106,9 @@ class DelayService(Reader):
         self._found = StoredBatch(COUNT_MAX)
         self._batch = PublishBatch(COUNT_MAX)
         self._routes: dict[bytes, Route] = {}
-        self._next_level = 0  # which of them is the first to be looked at
+        self._open: list[Level] = []  # those whose queues are there, and their ends known
+        self._next_level = 0  # which of the open ones is the first to be looked at
+        self._queue_count = 0  # queues that there were when those of levels were looked for; 0: to be looked for again
         for level in self._levels:
             level.offset = level.kept_offset = broker.consumer_offsets.get(PLACES_GROUP, level.key) or 0
         broker.hold(self.positions)
@@ -142,32 +144,41 @@ class DelayService(Reader):
         """Hand on one batch, the levels in turn; ask for the next turn where more is due."""
         if self._broker.room.is_low or self._broker.is_failed:
             return False
+        self._look_for_queues()
         left = COUNT_MAX
-        for _ in range(LEVELS_COUNT_MAX):
-            level = self._levels[self._next_level]
-            self._next_level = (self._next_level + 1) % LEVELS_COUNT_MAX
-            if self._has_next(level) and level.due_ms <= now_ms:
+        for _ in range(len(self._open)):
+            level = self._open[self._next_level % len(self._open)]
+            self._next_level += 1
+            if level.due_ms <= now_ms and level.offset < self._broker.max_offset(level.queue_ref):
                 left -= self._deliver(level, left, now_ms)
                 if left <= 0:
                     self._broker.request_run(self)
                     break
-        wake_ms = min((level.due_ms for level in self._levels if level.due_ms > now_ms), default=0)
+        wake_ms = min((level.due_ms for level in self._open if level.due_ms > now_ms), default=0)
         if wake_ms:
             self._broker.timer.wake_at(wake_ms)
         return False
 
-    def _has_next(self, level: Level) -> bool:
-        if level.queue_ref < 0:
-            queue_ref = self._broker.find_queue(level.key)
-            if queue_ref >= 0 and not level.is_opening:
-                level.is_opening = True
-                self._broker.open_queue(queue_ref, partial(self._begin, level, queue_ref))
-        return level.queue_ref >= 0 and level.offset < self._broker.max_offset(level.queue_ref)
+    def _look_for_queues(self) -> None:
+        """Open the queues of levels that were made since the last look; most gateways have none, and look often."""
+        queue_count = self._broker.queue_count()
+        if queue_count == self._queue_count:
+            return
+        self._queue_count = queue_count
+        for level in self._levels:
+            if level.queue_ref < 0 and not level.is_opening:
+                queue_ref = self._broker.find_queue(level.key)
+                if queue_ref >= 0:
+                    level.is_opening = True
+                    self._broker.open_queue(queue_ref, partial(self._begin, level, queue_ref))
 
     def _begin(self, level: Level, queue_ref: int, error: LmqError | None) -> None:
         level.is_opening = False
-        if error is None:  # what is new comes after the end of the log, wherever the place is
+        if error is not None:
+            self._queue_count = 0
+        else:  # what is new comes after the end of the log, wherever the place is
             level.queue_ref = queue_ref
+            self._open.append(level)
             level.offset = min(level.offset, self._broker.max_offset(queue_ref))
             self._broker.request_run(self)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 
 import pytest
 
@@ -8,6 +9,7 @@ from gateway.delay_levels import DEFAULT_LEVELS, parse_delay_levels
 from gateway.rocketmq.delay import COUNT_MAX
 from gateway.settings import GatewaySettings, RocketmqSettings
 from lmq.remoting.message_codec import BatchItem, encode_batch
+from tests.support.late_engine import make_late
 from tests.support.rocketmq import send_ext, send_frame
 from tests.support.rocketmq_door import DoorSite, bodies_of, records_of
 
@@ -281,6 +283,18 @@ def test_nothing_is_handed_on_while_the_disk_is_low(site, peer):
     site.set_free(1 << 40)
     site.turn()
     assert bodies_of(peer.pull("T")) == [b"later"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_level_whose_queue_could_not_be_opened_is_opened_later(tmp_path, seed):
+    site = DoorSite(tmp_path / "d", make_engine=partial(make_late, unknown=0.8, seed=seed))
+    site.connect().send(b"later", properties=delayed(1))
+    for _ in range(50):
+        wait(site, 1)
+    site.engine.unknown = 0.0
+    wait(site, 1)
+    assert bodies_of(site.connect().pull("T")) == [b"later"]
+    site.close()
 
 
 def test_retention_leaves_what_waits(site, peer):
