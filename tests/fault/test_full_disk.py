@@ -133,7 +133,7 @@ def test_mark_that_is_reached_from_the_start_holds_publishers_and_no_consumers(t
             assert take_all(reader, 3) == [1, 2, 3]
         assert held.publish(WAIT_S)  # it was read before it was known for a publisher
         assert not held.publish(QUIET_S)
-        with urllib.request.urlopen("http://{}:{}/readyz".format(*gateway.address("admin")), timeout=5) as answer:
+        with urllib.request.urlopen("http://{}:{}/readyz".format(*gateway.address("admin")), timeout=20) as answer:
             assert answer.status == 200
         gateway.kill()
     with serve(data_dir, 0) as gateway, Publisher(gateway, sent=5) as sender, subscribe(gateway) as reader:

@@ -33,20 +33,22 @@ def connect(gateway):
     return pika.BlockingConnection(pika.ConnectionParameters(host, port, heartbeat=0, blocked_connection_timeout=20))
 
 
+def is_empty(channel, queue):
+    """Return whether all messages of a queue were given to the program."""
+    is_given = not channel.queue_declare(queue, passive=True).method.message_count
+    return is_given and not channel.get_waiting_message_count()
+
+
 def drain(gateway, queue):
     """Return body and redelivered flag of everything in the queue, acknowledged."""
     connection = connect(gateway)
     channel = connection.channel()
     found = []
     for method, _, body in channel.consume(queue, inactivity_timeout=2):
-        if method is None:
-            break
-        found.append((int(body), method.redelivered))
-        channel.basic_ack(method.delivery_tag)
-        if (
-            not channel.queue_declare(queue, passive=True).method.message_count
-            and not channel.get_waiting_message_count()
-        ):
+        if method is not None:
+            found.append((int(body), method.redelivered))
+            channel.basic_ack(method.delivery_tag)
+        if is_empty(channel, queue):
             break
     connection.close()
     return found
@@ -188,10 +190,11 @@ def reject_all(gateway, is_rejecting):
         channel = connect(gateway).channel()
         channel.basic_qos(prefetch_count=50)
         for method, _, _ in channel.consume("work", inactivity_timeout=2):
-            if method is None:
+            if method is not None:
+                is_rejecting.set()
+                channel.basic_nack(method.delivery_tag, requeue=False)
+            elif is_empty(channel, "work"):
                 return
-            is_rejecting.set()
-            channel.basic_nack(method.delivery_tag, requeue=False)
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
@@ -214,6 +217,11 @@ def test_each_rejected_message_has_one_letter_over_kills(tmp_path, mode):
             gateway.restart()
             rejecter.join(10)
         reject_all(gateway, threading.Event())
-        letters = connect(gateway).channel().consume("dead", auto_ack=True, inactivity_timeout=1)
-        bodies = [int(body) for _, _, body in iter(lambda: next(letters), (None, None, None))]
+        channel = connect(gateway).channel()
+        bodies = []
+        for method, _, body in channel.consume("dead", auto_ack=True, inactivity_timeout=1):
+            if method is not None:
+                bodies.append(int(body))
+            elif is_empty(channel, "dead"):
+                break
         assert sorted(bodies) == list(range(REJECTED))

@@ -84,9 +84,10 @@ def take_all(gateway):
 def take_jobs(channel):
     jobs = []
     for method, _, body in channel.consume("jobs", inactivity_timeout=1):
-        if method is None:
+        if method is not None:
+            jobs.append(body)
+        elif not channel.queue_declare("jobs", passive=True).method.message_count:
             return jobs
-        jobs.append(body)
     return jobs
 
 

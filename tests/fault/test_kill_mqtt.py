@@ -113,7 +113,7 @@ WILL_DELAY_S = 1
 
 def leave_a_will(gateway, delay_s):
     """Connect a client with a will and return its socket."""
-    sock = socket.create_connection(gateway.address("mqtt"), timeout=5)
+    sock = socket.create_connection(gateway.address("mqtt"), timeout=20)
     delay = b"\x05\x18" + delay_s.to_bytes(4, "big") if delay_s else b"\0"
     expiry = b"\x05\x11" + (60).to_bytes(4, "big")
     sock.sendall(mqtt.connect_5(b"lost", properties=expiry, will=(b"will", b"gone", 1, False, delay)))

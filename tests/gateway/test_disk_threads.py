@@ -46,7 +46,7 @@ class Disk:
     async def until_told(self, *what):
         while self.told != [*what]:
             self.heard.clear()
-            await asyncio.wait_for(self.heard.wait(), 5)
+            await asyncio.wait_for(self.heard.wait(), 20)
 
 
 class Log:
@@ -115,7 +115,7 @@ async def test_disk_that_refuses_is_told_on_the_loop_and_ends_the_thread(caplog)
     log = Log(OSError(5, "input/output error"))
     thread = PrepareThread(log, asyncio.get_running_loop(), told.set_result, Disk().watch)
     thread.start()
-    assert isinstance(await asyncio.wait_for(told, 5), FlushFailedError)
+    assert isinstance(await asyncio.wait_for(told, 20), FlushFailedError)
     assert await asyncio.to_thread(thread.stop, 5)
 
 

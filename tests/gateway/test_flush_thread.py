@@ -85,7 +85,7 @@ class Rounds:
     async def until_ended(self, count=1):
         while len(self.calls) < 2 * count:
             self.ended.clear()
-            await asyncio.wait_for(self.ended.wait(), 5)
+            await asyncio.wait_for(self.ended.wait(), 20)
 
 
 class Gate:
@@ -97,7 +97,7 @@ class Gate:
 
     def __call__(self):
         self.entered.set()
-        assert self.may_end.wait(5)
+        assert self.may_end.wait(20)
 
 
 def make(store):
@@ -349,7 +349,7 @@ async def test_many_that_waited_are_told_in_several_turns_and_the_next_sync_come
     rounds.on_tell = thread.request
     await_told = asyncio.create_task(rounds.until_told())
     thread.request()
-    await asyncio.wait_for(await_told, 5)
+    await asyncio.wait_for(await_told, 20)
     assert rounds.told == [TOLD_AT_ONCE] * 3
     assert len(set(rounds.turns)) == 3  # each is as much work as a turn may have
     assert rounds.calls[:2] == ["begin", "end"]

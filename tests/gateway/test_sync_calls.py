@@ -51,7 +51,7 @@ class Scene:
         if self.thread.is_alive():
             self.work[STOPS] = 1
             os.eventfd_write(self.asked_fd, 1)
-        self.thread.join(5)
+        self.thread.join(20)
         os.close(self.asked_fd)
         os.close(self.done_fd)
 
@@ -96,7 +96,7 @@ def test_files_beside_are_synced_before_a_round_is_done(scene, synced, tmp_path)
 def test_files_beside_a_round_with_steps_are_synced_when_the_caller_has_done_those(scene, synced, tmp_path):
     fd = os.open(tmp_path / "names", os.O_RDWR | os.O_CREAT)
     scene.ask(beside=[fd], has_steps=True)
-    scene.thread.join(5)
+    scene.thread.join(20)
     sync_beside(scene.work)
     assert (synced, scene.work[ERROR]) == ([fd], 0)
     os.close(fd)
@@ -105,7 +105,7 @@ def test_files_beside_a_round_with_steps_are_synced_when_the_caller_has_done_tho
 def test_a_refused_file_beside_is_an_error_of_the_round(scene, synced):
     reader, writer = os.pipe()
     scene.ask(beside=[reader])
-    scene.thread.join(5)
+    scene.thread.join(20)
     assert scene.returned == [True]
     assert scene.work[ERROR] != 0
     os.close(reader)
@@ -118,14 +118,14 @@ def test_there_is_room_for_as_many_files_beside_as_a_plan_has():
 
 def test_a_round_with_steps_is_the_callers_to_end(scene):
     scene.ask(has_steps=True)
-    scene.thread.join(5)
+    scene.thread.join(20)
     assert scene.returned == [True]
 
 
 def test_a_refused_file_ends_the_round_with_its_error(scene, synced):
     reader, writer = os.pipe()
     scene.ask(reader, writer)
-    scene.thread.join(5)
+    scene.thread.join(20)
     assert scene.returned == [True]
     assert scene.work[ERROR] != 0
     assert synced == [reader]
@@ -136,5 +136,5 @@ def test_a_refused_file_ends_the_round_with_its_error(scene, synced):
 def test_it_ends_when_it_is_told_to(scene):
     scene.work[STOPS] = 1
     os.eventfd_write(scene.asked_fd, 1)
-    scene.thread.join(5)
+    scene.thread.join(20)
     assert scene.returned == [False]

@@ -37,7 +37,7 @@ async def fill(gateway):
     await channel.default_exchange.publish(aio_pika.Message(b"a job"), "jobs")
     for _ in range(50):
         await channel.default_exchange.publish(aio_pika.Message(b"not seen to"), watched.name)
-    await (await jobs.get(timeout=5)).reject(requeue=False)
+    await (await jobs.get(timeout=20)).reject(requeue=False)
     host, port = gateway.address("mqtt")
     async with aiomqtt.Client(host, port, identifier="away", clean_session=False) as away:
         await away.subscribe("plant/#", qos=1)

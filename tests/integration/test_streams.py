@@ -264,7 +264,10 @@ async def test_a_rocketmq_client_behind_a_proxy_has_its_own_address(behind, make
 @HEADERS
 async def test_who_asks_the_admin_api_behind_a_proxy_is_on_this_machine_where_the_proxy_says_so(behind, make_header):
     for asker, code in (("127.9.9.9", 200), ("203.0.113.9", 401)):
-        async with Proxy(behind.address("admin"), make_header(asker)) as (host, port), httpx.AsyncClient() as client:
+        async with (
+            Proxy(behind.address("admin"), make_header(asker)) as (host, port),
+            httpx.AsyncClient(timeout=20) as client,
+        ):
             for login in (None, ("guest", "guest")):
                 answer = await client.get(f"http://{host}:{port}/api/overview", auth=login)
                 assert answer.status_code == code

@@ -142,7 +142,7 @@ async def test_the_admin_door_speaks_https(tmp_path):
     env = {"LMQ_ADMIN__LISTEN": json.dumps([{"address": ANY_PORT, "tls": tls()}])}
     with GatewayProcess(tmp_path, env=env, doors=("mqtt", "amqp", "namesrv", "broker")) as gateway:
         host, port = gateway.address("admin-tls")
-        async with httpx.AsyncClient(verify=client_context()) as client:
+        async with httpx.AsyncClient(verify=client_context(), timeout=20) as client:
             answer = await client.get(f"https://{host}:{port}/healthz")
             metrics = (await client.get(f"https://{host}:{port}/metrics")).text
         assert answer.status_code == 200

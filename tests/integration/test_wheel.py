@@ -145,7 +145,7 @@ async def test_a_message_goes_through_each_door_of_the_installed_gateway(environ
             out, _ = await program.communicate()
             everything = ["by mqtt", "by amqp", "by rocketmq"]
             assert out.decode().split("\n")[:3] == everything
-            assert [(await queue.get(timeout=5)).body.decode() for _ in range(3)] == everything
+            assert [(await queue.get(timeout=20)).body.decode() for _ in range(3)] == everything
             seen = [(await anext(device.messages)).payload.decode() for _ in range(3)]
             assert seen == everything
 

@@ -75,7 +75,7 @@ async def test_a_back_off_that_is_longer_than_a_request_may_take_ends_all_the_sa
         with pytest.raises(ConnectFailedError):
             await client.request(Command(1))
     await server.listen()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while not server.requests:
             with contextlib.suppress(ConnectFailedError):
                 await client.request(Command(1))
@@ -130,7 +130,7 @@ async def test_a_new_connection_begins_with_a_greeting_that_is_repeated(server):
     await client.request(Command(1))
     assert [one.code for one in server.requests[:2]] == [34, 1]
     assert server.requests[0].is_one_way
-    await asyncio.wait_for(heard.wait(), 5)
+    await asyncio.wait_for(heard.wait(), 20)
     await client.close()
 
 
@@ -155,7 +155,7 @@ async def test_a_client_that_is_closed_while_it_connects_leaves_nothing_open(ser
         await asking
     assert not client.is_open
     assert asyncio.all_tasks() == {asyncio.current_task()}
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while server.has_connections:
             await asyncio.sleep(0)
 
@@ -225,7 +225,7 @@ def test_what_is_no_address_is_refused(text):
 
 
 async def _until(happened) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while not happened():
             await asyncio.sleep(0)
 

@@ -180,7 +180,7 @@ async def test_a_rest_between_two_attempts_holds_up_no_stop():
     consumption = orderly(listen)
     consumption.submit(queue, messages)
     await begun.wait()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         await consumption.stop(60)
 
 
@@ -285,7 +285,7 @@ async def test_a_queue_that_is_held_up_is_left_at_once(is_orderly):
     consumption.submit(queue, messages)
     await asyncio.sleep(0)
     queue.drop()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         await consumption.finish(queue, 60)
         await consumption.stop(60)
     assert queue.offset == 0

@@ -87,7 +87,7 @@ async def test_room_is_waited_for(end):
     await asyncio.sleep(0)
     assert not waiting.done()
     queue.drop() if end == "drop" else queue.remove([message(10)])
-    await asyncio.wait_for(waiting, 1)
+    await asyncio.wait_for(waiting, 20)
 
 
 def test_a_lock_is_relied_on_for_a_while(monkeypatch):

@@ -44,7 +44,7 @@ def count_held(gateway) -> int:
 
 async def until_a_pull_waits(gateway, others: int = 0) -> None:
     """Wait until the gateway holds a pull, besides those of readers that were closed."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while count_held(gateway) <= others:
             await asyncio.sleep(0.001)
 
@@ -93,7 +93,7 @@ async def test_a_pull_waits_for_a_message_and_no_longer(gateway, producer, consu
     waiting = asyncio.create_task(consumer.pull("T", 1, wait_s=10))
     await until_a_pull_waits(gateway)
     await producer.send("T", b"new", queue_id=0)
-    assert [message.body for message in (await asyncio.wait_for(waiting, 5)).messages] == [b"new"]
+    assert [message.body for message in (await asyncio.wait_for(waiting, 20)).messages] == [b"new"]
 
 
 async def test_a_pull_that_waits_in_vain_gives_nothing(producer, consumer):
@@ -157,7 +157,7 @@ async def test_messages_are_iterated_from_where_the_caller_says(gateway, produce
     last = asyncio.create_task(take(consumer, 1, from_="last"))
     await until_a_pull_waits(gateway, others)
     await producer.send("T", b"new", queue_id=0)
-    assert await asyncio.wait_for(last, 5) == [b"new"]
+    assert await asyncio.wait_for(last, 20) == [b"new"]
 
 
 async def test_iterating_can_commit_what_the_caller_is_done_with(producer, consumer):
@@ -196,7 +196,7 @@ async def test_iterating_goes_on_and_commits_after_the_connection_was_lost_at_a_
     server.on |= {106: lambda request: answer(request, 0, body=body), 15: commit, 11: pull}
     async with PullConsumer(server.address) as consumer:
         reading = asyncio.create_task(anext(consumer.messages("%LMQ%x", from_=3, commit=True)))
-        await asyncio.wait_for(done.wait(), 5)
+        await asyncio.wait_for(done.wait(), 20)
         assert not reading.done()
         reading.cancel()
     assert commits == ["7", "7", "7"]
@@ -238,7 +238,7 @@ async def test_what_comes_to_any_queue_is_read(gateway, producer, consumer):
     await until_a_pull_waits(gateway)
     for number in range(4):
         await producer.send("T", b"%d" % number, queue_id=number)
-    assert sorted(await asyncio.wait_for(reading, 5)) == [b"0", b"1", b"2", b"3"]
+    assert sorted(await asyncio.wait_for(reading, 20)) == [b"0", b"1", b"2", b"3"]
 
 
 async def test_each_queue_is_committed_by_itself(namesrv, producer, consumer):
@@ -283,7 +283,7 @@ async def test_all_brokers_of_a_topic_are_read(server):
             one.on[11] = lambda request, name=name: asked[name].set()
         async with PullConsumer(server.address) as consumer:
             reading = asyncio.create_task(anext(consumer.messages("T", from_="last")))
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(20):
                 await asyncio.gather(*(event.wait() for event in asked.values()))
             reading.cancel()
     for name, one in brokers.items():
@@ -302,7 +302,7 @@ async def test_queues_that_a_topic_gets_later_are_read_from_their_beginning(monk
     for member in (producer, consumer):
         member._routes.forget("T")
     await producer.send("T", b"new", queue_id=number)
-    assert await asyncio.wait_for(reading, 5) == [b"m0", b"new"]
+    assert await asyncio.wait_for(reading, 20) == [b"m0", b"new"]
 
 
 @pytest.mark.asyncio

@@ -129,7 +129,7 @@ async def test_offsets_are_committed_every_now_and_then(monkeypatch, namesrv, pr
     async with PushConsumer(namesrv, "g", heard, consume_from="first") as consumer:
         consumer.subscribe("T")
         await heard.until(1)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while await reader.committed("T") != 1:
                 await asyncio.sleep(0.01)
 

@@ -86,7 +86,7 @@ async def test_who_waits_for_a_route_when_all_is_closed_is_told_so_at_once(serve
         await asyncio.sleep(0)
     await routes.close()
     assert asyncio.all_tasks() <= {asyncio.current_task(), *waiting}
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         outcomes = await asyncio.gather(*waiting, return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [ClosedError] * 2
 
@@ -169,7 +169,7 @@ async def test_a_name_server_that_says_nothing_holds_nobody_up_and_is_asked_last
     async with RemotingServer() as silent:
         silent.on[105] = lambda request: None
         routes = Routes(f"{silent.address};{server.address}", timeout_s=60, greeting=lambda: Command(34))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             assert await routes.find("T") == [Route("b", "h:1", 3, 2)]
             routes.forget("T")
             await routes.find("T")

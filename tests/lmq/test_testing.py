@@ -34,7 +34,7 @@ async def test_messages_survive_a_crash_of_the_broker():
         async with connection:
             channel = await connection.channel()
             queue = await channel.get_queue("orders")
-            found = await queue.get(timeout=5)
+            found = await queue.get(timeout=20)
             assert found.body == b"one"
             await found.ack()
 

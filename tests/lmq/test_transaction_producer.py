@@ -240,7 +240,7 @@ async def test_checks_under_way_end_with_the_producer(namesrv):
     producer = TransactionProducer(namesrv, "g", check=check)
     await producer.start()
     await producer.send_in_transaction("T", b"x", ledger.ends(UNKNOWN))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while not ledger.asked:
             await asyncio.sleep(0.01)
         await producer.stop()

@@ -112,7 +112,7 @@ class RecordingHandler(ConnectionHandler):
         """Wait until `name` was called."""
         while name not in self.calls:
             self.heard.clear()
-            await asyncio.wait_for(self.heard.wait(), 5)
+            await asyncio.wait_for(self.heard.wait(), 20)
 
 
 class Idle(Broker):

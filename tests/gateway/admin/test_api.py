@@ -19,7 +19,7 @@ pytestmark = pytest.mark.asyncio
 
 async def _client(gateway):
     host, port = gateway.listening["admin"]
-    return httpx.AsyncClient(base_url=f"http://{host}:{port}")
+    return httpx.AsyncClient(base_url=f"http://{host}:{port}", timeout=20)
 
 
 async def test_health_says_whether_it_lives_and_takes_work(tmp_path):

@@ -46,7 +46,7 @@ class Site:
 
     async def __aexit__(self, *exc_info):
         self.server.close()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while self.waiting:
                 await asyncio.sleep(0.001)
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.asyncio
 async def test_routes_answer_what_is_asked_and_refuse_the_rest_with_the_reason(tmp_path):
     async with running_gateway(tmp_path, admin=AdminSettings(listen=ANY_PORT)) as gateway:
         host, port = gateway.listening["admin"]
-        async with httpx.AsyncClient(base_url=f"http://{host}:{port}/api") as client:
+        async with httpx.AsyncClient(base_url=f"http://{host}:{port}/api", timeout=20) as client:
             for question in ({}, {"topic": "a", "exchange": "x"}, {"topic": "a/#"}):
                 assert (await client.get("/explain", params=question)).status_code == 400
             for question in ({"exchange": "none"}, {"exchange": "", "vhost": "none"}):

@@ -53,7 +53,10 @@ async def test_who_is_answered(tmp_path, case):
 
 async def test_all_have_to_log_in_where_the_door_listens_beyond_this_machine(tmp_path):
     said = [ANY_PORT, "0.0.0.0:0", {"address": "0.0.0.0:0", "authenticators": ["anonymous", "guest"]}]
-    async with running_gateway(tmp_path, admin=AdminSettings(listen=said)) as gateway, httpx.AsyncClient() as client:
+    async with (
+        running_gateway(tmp_path, admin=AdminSettings(listen=said)) as gateway,
+        httpx.AsyncClient(timeout=20) as client,
+    ):
         ports = [int(line.rpartition(":")[2]) for line in gateway.lines() if line.startswith("listening admin ")]
         codes = []
         for port in ports:
@@ -69,7 +72,7 @@ async def test_who_comes_by_a_web_server_on_this_machine_is_who_that_says_last(t
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")  # of another program of the same machine: no setting of ours
     async with (
         running_gateway(tmp_path, admin=AdminSettings(listen=ANY_PORT)) as gateway,
-        httpx.AsyncClient() as client,
+        httpx.AsyncClient(timeout=20) as client,
     ):
         url = "http://{}:{}/api/overview".format(*gateway.listening["admin"])
         assert (await client.get(url)).status_code == 200

@@ -35,12 +35,12 @@ async def test_it_serves_on_the_loop_and_stops():
     handler = signal.getsignal(signal.SIGTERM)
     server = AdminServer(_api(), "127.0.0.1", 0)
     host, port = await server.start()
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=20) as client:
         assert (await client.get(f"http://{host}:{port}/")).json() == "here"
     assert signal.getsignal(signal.SIGTERM) is handler
     await server.stop()
     await server.stop()
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=20) as client:
         with pytest.raises(httpx.ConnectError):
             await client.get(f"http://{host}:{port}/")
 
@@ -50,12 +50,12 @@ async def test_it_serves_by_tls_and_refuses_what_is_none(caplog):
     context = make_context(make_files())
     server = AdminServer(_api(), "127.0.0.1", 0, lambda _: [TlsLayer(context)])
     host, port = await server.start()
-    async with httpx.AsyncClient(verify=client_context()) as client:
+    async with httpx.AsyncClient(verify=client_context(), timeout=20) as client:
         for _ in range(3):
             assert (await client.get(f"https://{host}:{port}/")).json() == "here"
         large = await client.post(f"https://{host}:{port}/", content=b"x" * 300_000)
         assert large.status_code == 405
-    async with httpx.AsyncClient() as client:  # as a browser that was told http://
+    async with httpx.AsyncClient(timeout=20) as client:  # as a browser that was told http://
         answer = await client.get(f"http://{host}:{port}/")
         assert (answer.status_code, answer.text) == (400, "HTTP came where HTTPS is spoken: use https://\n")
     reader, writer = await asyncio.open_connection(host, port)
@@ -76,9 +76,9 @@ async def test_half_handshakes_have_their_limit_and_their_time(monkeypatch):
     stuck = [await asyncio.open_connection(host, port) for _ in range(CONNECTIONS_MAX + 5)]
     for reader, writer in stuck:
         with contextlib.suppress(ConnectionResetError):
-            assert await asyncio.wait_for(reader.read(), 5) == b""
+            assert await asyncio.wait_for(reader.read(), 20) == b""
         writer.close()
-    async with httpx.AsyncClient(verify=client_context()) as client:
+    async with httpx.AsyncClient(verify=client_context(), timeout=20) as client:
         assert (await client.get(f"https://{host}:{port}/")).json() == "here"
     await server.stop()
 
@@ -108,7 +108,7 @@ async def test_half_handshakes_do_not_hold_up_the_stop():
         await asyncio.sleep(0)
     await server.stop()
     with contextlib.suppress(ConnectionResetError):
-        assert await asyncio.wait_for(reader.read(), 1) == b""
+        assert await asyncio.wait_for(reader.read(), 20) == b""
     writer.close()
 
 
@@ -123,7 +123,7 @@ async def test_port_in_use_is_told_and_no_socket_is_left():
 async def test_client_that_stays_does_not_hold_up_the_stop():
     server = AdminServer(_api(), "127.0.0.1", 0)
     host, port = await server.start()
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=20) as client:
         await client.get(f"http://{host}:{port}/")
         await server.stop()
 

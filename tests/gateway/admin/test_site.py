@@ -21,7 +21,7 @@ def listens(*addresses):
 
 
 async def test_it_answers_on_each_address_until_it_stops(tmp_path):
-    async with running_gateway(tmp_path) as gateway, httpx.AsyncClient() as client:
+    async with running_gateway(tmp_path) as gateway, httpx.AsyncClient(timeout=20) as client:
         listeners = Listeners(gateway.capacity)
         site = AdminSite(make_view(gateway), listeners, gateway._paces.of(ADMIN, 0))
         await site.open(listens(ANY_PORT, ANY_PORT))

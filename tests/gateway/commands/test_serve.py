@@ -40,7 +40,7 @@ def test_a_log_that_lacks_what_was_on_disk_stops_the_start_with_what_is_missing(
 def test_running_gateway_prints_its_addresses(running):
     assert set(running.listening) == {*DOORS}
     for address in running.listening.values():
-        socket.create_connection(address, timeout=5).close()
+        socket.create_connection(address, timeout=20).close()
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ class Talk:
         """Have the client send a byte; return how many segments of it are unacknowledged once that was handled."""
         seen = len(self.handler.received)
         self.client.send(b"y")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while len(self.handler.received) == seen:
                 await asyncio.sleep(0)
         return count_unacknowledged(self.client)

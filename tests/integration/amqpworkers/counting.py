@@ -53,7 +53,7 @@ async def until_sent_async(send: Callable[[], Awaitable[object]]) -> object:
     deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
-            return await asyncio.wait_for(send(), 5)
+            return await asyncio.wait_for(send(), 20)
         except Exception:
             if time.monotonic() > deadline:
                 raise

@@ -23,7 +23,7 @@ async def test_work_is_done_on_threads_and_errors_come_back():
         await site.threads.run(lambda: 1 // 0)
     assert await asyncio.gather(*(site.threads.run(lambda k=k: k) for k in range(50))) == list(range(50))
     site.threads.close()
-    assert await asyncio.to_thread(site.ended.acquire, timeout=5)
+    assert await asyncio.to_thread(site.ended.acquire, timeout=20)
 
 
 async def test_threads_are_as_many_as_are_needed_and_no_more():
@@ -32,7 +32,7 @@ async def test_threads_are_as_many_as_are_needed_and_no_more():
         await site.threads.run(int)
     assert site.threads._count == 1
     both = threading.Barrier(2)
-    await asyncio.gather(*(site.threads.run(lambda: both.wait(5)) for _ in range(4)))
+    await asyncio.gather(*(site.threads.run(lambda: both.wait(20)) for _ in range(4)))
     assert site.threads._count == 2
     site.threads.close()
 
