@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gateway.door import Listen
+from gateway.listen_settings import ANY_PATH
 from gateway.net.streams.certificate_file import Certificate
 from gateway.net.streams.layer import Layer
 from gateway.net.streams.proxy_header import ProxyHeader
@@ -113,7 +114,7 @@ class Carriage:
         if secured is not None:
             layers.append(TlsLayer(secured.context, self._terms, self.counts))
         if listen.websocket:
-            layers.append(WebSocketLayer(listen.websocket))
+            layers.append(WebSocketLayer(None if listen.websocket == ANY_PATH else listen.websocket))
         return layers
 
 

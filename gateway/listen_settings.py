@@ -14,6 +14,7 @@ from gateway.address import UNIX, PortError, check_host, parse_address
 from gateway.way_names import CERTIFICATE, Ways
 
 OFF = "off"
+ANY_PATH = "*"
 TAGS = ("listen-text", "listen-list")  # of the two ways to write the setting, in pydantic's errors; no operator's words
 
 
@@ -62,8 +63,8 @@ def _check_network(text: str) -> str:
 
 
 def _check_path(text: str) -> str:
-    if text and not text.startswith("/"):
-        raise ValueError("must be a path that begins with /, such as /mqtt")
+    if text and text != ANY_PATH and not text.startswith("/"):
+        raise ValueError("must be a path that begins with /, such as /mqtt, or * for any")
     return text
 
 
@@ -171,9 +172,8 @@ class ListenSettings(BaseModel, frozen=True, extra="forbid"):
 class MqttListenSettings(ListenSettings, frozen=True, extra="forbid"):
     """The same for MQTT."""
 
-    websocket: Annotated[str, AfterValidator(_check_path)] = (
-        ""  # the path of MQTT over WebSocket: /mqtt; empty: it is not
-    )
+    # the path of MQTT over WebSocket, such as /mqtt; *: any path; empty: no WebSocket here
+    websocket: Annotated[str, AfterValidator(_check_path)] = ""
     # where a client's certificate has the client identifier that it must give, or no other; none: it gives any
     client_id_from: NameSource | None = None
     messages_rate: Limit = 0  # of each client here, in place of `mqtt.messages_rate`; 0: that one

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import ssl
 
 import pytest
@@ -38,6 +39,17 @@ def test_layers_are_made_for_each_connection():
     carriage = Carriage(Listen("mqtt", ANY_PORT, tls()))
     (first,), (second,) = carriage.make_layers("192.0.2.1"), carriage.make_layers("192.0.2.1")
     assert first is not second
+
+
+@pytest.mark.parametrize(("websocket", "is_served"), [("/mqtt", False), ("*", True)])
+def test_a_star_is_any_path_of_a_websocket(websocket, is_served):
+    (layer,) = Carriage(Listen("mqtt", ANY_PORT, websocket=websocket)).make_layers("192.0.2.1")
+    asked = b"GET /other HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    asked += b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+    asked += b"Sec-WebSocket-Protocol: mqtt\r\n\r\n"
+    with contextlib.suppress(StreamError):
+        layer.receive_data(asked)
+    assert layer.is_open == is_served
 
 
 def test_layers_stand_on_one_another_as_the_bytes_come():

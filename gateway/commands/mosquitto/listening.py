@@ -10,7 +10,7 @@ TAKEN = frozenset((
     "protocol", "certfile", "keyfile", "cafile", "crlfile", "ciphers", "tls_version", "require_certificate",
     "use_identity_as_username", "use_subject_as_username", "max_connections",
 ))  # fmt: skip
-WEBSOCKET_PATH = "/mqtt"
+WEBSOCKET_PATH = "*"  # Mosquitto looks at none
 PORT = "1883"  # where none is said
 _USUAL = frozenset(("mqtt", "-1", "false", "0"))  # what a listener has anyway
 
@@ -55,8 +55,6 @@ class Listener:
     def hints(self) -> list[str]:
         """Return what else is to be known or done."""
         found = []
-        if self._is_websocket:
-            found.append(f"{self.place}: clients by WebSocket come to the path {WEBSOCKET_PATH}, and no other")
         if self._user_from():
             found.append(f"{self.place}: each name in a certificate has to be a user: lmq user add NAME --generate")
         return found

@@ -38,10 +38,10 @@ class WebSocketLayer(Layer):
     """The server's end of a WebSocket; extensions, such as compression, are not agreed to.
 
     Args:
-        path: What the client has to ask for.
+        path: What the client has to ask for; None: whatever it likes.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str | None) -> None:
         self._path = path
         self._connection = WSConnection(ConnectionType.SERVER)
         self._frames = FrameCutter()
@@ -120,7 +120,7 @@ class WebSocketLayer(Layer):
         """Let the client in, or not."""
         if not self._is_asked:
             self._reject(BAD_REQUEST, "lines of the request end without CR")
-        if request.target.partition("?")[0] != self._path:
+        if self._path not in {None, request.target.partition("?")[0]}:
             self._reject(NOT_FOUND, f"no such path: {request.target[:100]!r}")
         subprotocol = next((name for name in SUBPROTOCOLS if name in request.subprotocols), None)
         if subprotocol is None:

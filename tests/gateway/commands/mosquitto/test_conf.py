@@ -81,7 +81,7 @@ def test_lines_belong_to_the_listener_or_bridge_before_them_and_no_line_is_passe
         "cleansession true",
     )
     settings = made.settings()
-    assert settings["mqtt"]["listen"] == ["0.0.0.0:1883", {"address": "0.0.0.0:9001", "websocket": "/mqtt"}]
+    assert settings["mqtt"]["listen"] == ["0.0.0.0:1883", {"address": "0.0.0.0:9001", "websocket": "*"}]
     assert settings["bridges"]["up"]["username"] == "u"
     assert made.left_out == [
         "m.conf:2: log_dest syslog",
@@ -118,7 +118,7 @@ def test_what_stands_before_all_listeners_is_for_the_one_without_a_line_wherever
     made = convert(*tls, "port 8883", "listener 1883 127.0.0.1", "protocol websockets").settings()
     assert made["mqtt"]["listen"] == [
         {"address": "0.0.0.0:8883", "tls": {"certificate": "/s", "key": "/k", "client_ca": "/ca"}},
-        {"address": "127.0.0.1:1883", "websocket": "/mqtt"},
+        {"address": "127.0.0.1:1883", "websocket": "*"},
     ]
     bound = convert("bind_address 127.0.0.1").settings()
     assert bound == {"mqtt": {"listen": ["127.0.0.1:1883"]}, "auth": {"mqtt_anonymous": False}}

@@ -73,6 +73,14 @@ def test_query_of_the_path_does_not_matter_and_clients_of_mqtt_3_1_have_their_ow
     assert b"mqttv3.1" in layer.data_to_send()
 
 
+@pytest.mark.parametrize("path", ["/", "/mqtt", "/ws/any?token=1"])
+def test_any_path_will_do_where_none_is_named(path):
+    layer = WebSocketLayer(None)
+    layer.receive_data(request(path))
+    assert layer.is_open
+    assert layer.data_to_send().startswith(b"HTTP/1.1 101 ")
+
+
 @pytest.mark.parametrize(
     ("sent", "status", "reason"),
     [
