@@ -64,6 +64,7 @@ class ConsumerEntry(NamedTuple):
     is_exclusive: bool
     is_active: bool  # False for one that waits for another's end
     prefetch: int
+    timeout_ms: int  # to acknowledge a delivery; 0 for no end
 
 
 class SessionEntry(NamedTuple):

@@ -19,6 +19,7 @@ from gateway.admin.view import AdminView
 INTERVAL_S = 1.0
 LOOK_S = 0.05  # how often the loop's delay is measured
 SAMPLES_MAX = 300  # what a page shows: five minutes
+RATE_SAMPLES = 5  # over which rates are told, as RabbitMQ's console asks
 FOLLOWED_MAX = 900  # samples of one stream, then a page asks again: its login may have ended
 RETRY_MS = 500  # after which a page asks again whose stream ended
 FOLLOWERS_MAX = 32  # a stream each; more than half of the door's connections stay for questions
@@ -49,6 +50,7 @@ class LiveFeed:
         self._cpu_s = time.process_time()
         self._at_s = time.monotonic()
         self._syncs = (0, 0.0)
+        self._passed: deque[tuple[float, int, int]] = deque(maxlen=RATE_SAMPLES + 1)
 
     def start(self) -> None:
         """Take samples from now on."""
@@ -109,8 +111,22 @@ class LiveFeed:
     def take(self, late_s: float) -> None:
         """Take a sample; the loop came back `late_s` seconds late at most since the last one."""
         self._view.loop_delay_s = max(late_s, 0.0)
+        self._view.rates = self._find_rates()
         self._samples.append(self._measure(late_s))
         self._wake()
+
+    def _find_rates(self) -> tuple[float, float]:
+        """Return how many messages a second came in and went out of late."""
+        doors = self._view.broker.metrics.doors.values()
+        now_s, came, went = (
+            time.monotonic(),
+            sum(one.messages_in for one in doors),
+            sum(one.messages_out for one in doors),
+        )
+        self._passed.append((now_s, came, went))
+        from_s, came_then, went_then = self._passed[0]
+        passed_s = max(now_s - from_s, 1e-3)
+        return round((came - came_then) / passed_s, 1), round((went - went_then) / passed_s, 1)
 
     def _measure(self, late_s: float) -> Sample:
         now_s, cpu_s, sync = time.monotonic(), time.process_time(), self._view.broker.metrics.sync

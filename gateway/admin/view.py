@@ -86,6 +86,7 @@ class AdminView:
         self.log_files = log_files
         self.registry = CollectorRegistry()
         self.loop_delay_s = 0.0  # in the last second
+        self.rates = 0.0, 0.0  # messages a second that came in and went out, of late
         self.registry.register(
             GatewayCollector(
                 broker,

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 from core.queues.terms import NO_LIMIT
 from gateway.amqp.channel import Channel
-from gateway.amqp.consumer import Slot
+from gateway.amqp.consumer import Consumer, Slot
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.reply_codes import ReplyCode
+from gateway.amqp.shared_queue import SharedQueue
 
 CHECK_INTERVAL_MS = 1_000
 MARKS = 32  # in the time that a consumer has
@@ -62,8 +63,12 @@ def check_all(channels: Iterable[tuple[Channel, Overdue]], default_ms: int, now_
 
 
 def _timeout_of(slot: Slot, default_ms: int) -> int:
-    """Return what the consumer says, else its queue, else the settings."""
-    if slot.consumer is not None and slot.consumer.timeout_ms != NO_LIMIT:
-        return slot.consumer.timeout_ms
-    of_queue = slot.queue.terms.consumer_timeout_ms
+    return find_timeout(slot.queue, slot.consumer, default_ms)
+
+
+def find_timeout(queue: SharedQueue, consumer: Consumer | None, default_ms: int) -> int:
+    """Return what the consumer says, else its queue, else the settings: milliseconds, 0 for no end."""
+    if consumer is not None and consumer.timeout_ms != NO_LIMIT:
+        return consumer.timeout_ms
+    of_queue = queue.terms.consumer_timeout_ms
     return default_ms if of_queue == NO_LIMIT else of_queue

@@ -8,6 +8,7 @@ from core.broker import Broker
 from core.lmq.queue_name import amqp_level_name, level_of
 from core.queues.levelled_queue import LEVEL_SHIFT
 from core.stage import Stage
+from gateway.amqp.ack_timeouts import find_timeout
 from gateway.amqp.channel import Channel
 from gateway.amqp.consumer import Consumer
 from gateway.amqp.letter_queues import find_letter_queues
@@ -85,7 +86,9 @@ class AmqpInventory(Inventory):
         (one, channel), consumer = found
         entry = self.describe_channel((one, channel))
         is_there = entry is not None and channel.consumers.get(consumer.tag) is consumer
-        return _describe_consumer(entry, consumer) if entry is not None and is_there else None
+        if entry is None or not is_there:
+            return None
+        return _describe_consumer(entry, consumer, self._services.settings.consumer_timeout_ms)
 
     def turn_out(self, conn_id: int, reason: str, now_ms: int) -> bool:
         """Close a connection; return whether it was there."""
@@ -215,7 +218,7 @@ def _describe_channel(connection: ConnectionEntry, channel: Channel) -> ChannelE
     )
 
 
-def _describe_consumer(channel: ChannelEntry, consumer: Consumer) -> ConsumerEntry:
+def _describe_consumer(channel: ChannelEntry, consumer: Consumer, timeout_ms: int) -> ConsumerEntry:
     queue = consumer.queue
     return ConsumerEntry(
         channel=channel,
@@ -225,6 +228,7 @@ def _describe_consumer(channel: ChannelEntry, consumer: Consumer) -> ConsumerEnt
         is_exclusive=consumer.exclusive,
         is_active=not queue.terms.is_single_active or queue.consumers[:1] == [consumer],
         prefetch=consumer.prefetch_count,
+        timeout_ms=find_timeout(queue, consumer, timeout_ms),
     )
 
 

@@ -168,6 +168,7 @@ def tell_consumer(entry: ConsumerEntry) -> Item:
         "active": entry.is_active,
         "activity_status": "up" if entry.is_active else "waiting",
         "prefetch_count": entry.prefetch,
+        "consumer_timeout": entry.timeout_ms,
         "arguments": {},
         "channel_details": {
             "name": channel.name,

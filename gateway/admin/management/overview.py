@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from fastapi import APIRouter
 
-from core.broker import Broker
 from core.metrics import DoorMetrics
 from gateway.admin.login import Caller, Looker, Member, Monitor
 from gateway.admin.management.failures import not_found
@@ -32,6 +31,7 @@ MEMORY_PARTS = (  # of RabbitMQ's processes, which clients of its API want to re
     *("allocated_unused", "reserved_unallocated"),
 )
 OVERVIEW = APIRouter()
+PROTOCOLS = {"amqp": "amqp091", "mqtt": "mqtt", "admin": "http"}  # by door, RabbitMQ's word in counts of logins
 GOOD = ("known", "anonymous")  # outcomes of logins that let somebody in
 
 
@@ -77,7 +77,7 @@ def _tell_all(view: AdminView) -> Item:
             "messages_ready": totals.ready,
             "messages_unacknowledged": totals.unacked,
         },
-        "message_stats": _tell_traffic(view.broker),
+        "message_stats": _tell_traffic(view),
         "listeners": _tell_listeners(view),
         "contexts": [],
         "lmq": describe_gateway(view).model_dump(),
@@ -139,17 +139,21 @@ async def show_memory(monitor: Monitor, name: PathName) -> Item:
 
 @OVERVIEW.get("/auth/attempts/{name}")
 async def show_attempts(view: View, monitor: Monitor, name: PathName) -> list[Item]:
-    """Logins since the start by door, and how many of them failed."""
+    """Logins since the start by door, and how many of them failed.
+
+    Of the doors that RabbitMQ has a word for, as its tools refuse an answer with another; /metrics tells of all.
+    """
     del monitor
     if name != NODE:
         raise not_found(f"no node '{name}'")
-    return [_tell_attempts(door) for door in view.broker.metrics.doors.values() if door.logins]
+    doors = view.broker.metrics.doors.values()
+    return [_tell_attempts(door, PROTOCOLS[door.name]) for door in doors if door.logins and door.name in PROTOCOLS]
 
 
-def _tell_attempts(door: DoorMetrics) -> Item:
+def _tell_attempts(door: DoorMetrics, protocol: str) -> Item:
     total, good = sum(door.logins.values()), sum(door.logins.get(outcome, 0) for outcome in GOOD)
     return {
-        "protocol": door.name,
+        "protocol": protocol,
         "auth_attempts": total,
         "auth_attempts_succeeded": good,
         "auth_attempts_failed": total - good,
@@ -184,11 +188,14 @@ def _tell_node(view: AdminView) -> Item:
     }
 
 
-def _tell_traffic(broker: Broker) -> Item:
-    doors = broker.metrics.doors.values()
+def _tell_traffic(view: AdminView) -> Item:
+    doors = view.broker.metrics.doors.values()
+    rate_in, rate_out = view.rates
     return {
         "publish": sum(door.messages_in for door in doors),
+        "publish_details": {"rate": rate_in},
         "deliver_get": sum(door.messages_out for door in doors),
+        "deliver_get_details": {"rate": rate_out},
     }
 
 

@@ -30,6 +30,27 @@ async def feed(tmp_path):
         made.stop()
 
 
+async def test_the_overview_tells_rates_of_the_last_seconds(feed, monkeypatch):
+    now_s = [100.0]
+    monkeypatch.setattr(live.time, "monotonic", lambda: now_s[0])
+    view, rates = feed._view, []
+    door = view.broker.metrics.door("amqp")
+    for _ in range(8):
+        feed.take(0.0)
+        rates.append(view.rates)
+        now_s[0] += 1
+        door.messages_in += 30
+        door.messages_out += 60
+    assert rates == [(0.0, 0.0), *[(30.0, 60.0)] * 7]
+    door.messages_in += 300
+    for _ in range(6):
+        feed.take(0.0)
+        rates.append(view.rates)
+        now_s[0] += 1
+    assert rates[8] == (90.0, 60.0)
+    assert rates[-1] == (0.0, 0.0)
+
+
 async def test_a_page_gets_what_was_and_then_each_new_second(feed):
     feed.take(0.25)
     events = feed.follow()

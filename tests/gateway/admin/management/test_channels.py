@@ -36,6 +36,7 @@ async def test_channels_and_consumers_are_told_with_rabbitmqs_names(tmp_path):
         assert (first["consumer_tag"], first["queue"]) == ("first", {"name": "jobs", "vhost": "/"})
         assert (first["active"], second["active"]) == (True, False)
         assert (first["ack_required"], first["prefetch_count"]) == (True, 5)
+        assert first["consumer_timeout"] == 1_800_000  # that of the settings: neither queue nor consumer says another
         assert first["channel_details"]["name"] == found["name"]
         assert first["lmq"] == found["lmq"]
         assert found["lmq"]["client"] == "billing"

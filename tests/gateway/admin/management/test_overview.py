@@ -24,6 +24,12 @@ async def test_the_overview_counts_what_there_is(tmp_path):
         assert found["object_totals"]["queues"] == 2
         assert found["queue_totals"] == {"messages": 0, "messages_ready": 0, "messages_unacknowledged": 0}
         assert found["message_stats"]["publish"] == 3
+        assert found["message_stats"].keys() == {
+            "publish",
+            "publish_details",
+            "deliver_get",
+            "deliver_get_details",
+        }
         assert {one["protocol"] for one in found["listeners"]} >= {"mqtt", "amqp"}
         assert found["lmq"]["doors"]["mqtt"]["messages_in"] == 3
         assert found["lmq"]["uptime_ms"] == 7
@@ -103,7 +109,7 @@ async def test_the_node_tells_its_memory_and_who_tried_to_log_in(tmp_path):
         assert (await client.get("/api/nodes/other/memory")).status_code == 404
         assert (await client.get("/api/overview", auth=("guest", "wrong"))).status_code == 401
         found = {one["protocol"]: one for one in (await client.get(f"/api/auth/attempts/{node['name']}")).json()}
-        admin = found["admin"]
+        admin = found["http"]
         assert admin["auth_attempts_failed"] == 1
         assert admin["auth_attempts"] == admin["auth_attempts_succeeded"] + 1
         assert (await client.get("/api/auth/attempts/other")).status_code == 404
