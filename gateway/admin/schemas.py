@@ -42,6 +42,7 @@ class Overview(BaseModel):
     light_queues: int
     log_bytes: int
     disk_free_bytes: int
+    disk_free_bytes_min: int
     disk: Literal["ok", "low"]
     memory: Literal["ok", "low"]
     memory_bytes: int

@@ -71,7 +71,7 @@ def facts_of(found: dict[str, Any]) -> dict[str, object]:
         return {**state, "disk": ours["disk"], "memory": ours["memory"], "alarms": ours["alarms"], **own}
     return {
         **state,
-        "disk": f"{ours['disk']}, {ours['disk_free_bytes'] >> 20} MiB free, the log has {ours['log_bytes'] >> 20} MiB",
+        "disk": _tell_disk(ours),
         "memory": f"{ours['memory']}, {ours['memory_bytes'] >> 20} MiB {_of(ours['memory_bytes_max'])}",
         "alarms": ours["alarms"],
         **_ends_of(ours.get("certificates_ending", ())),
@@ -79,6 +79,12 @@ def facts_of(found: dict[str, Any]) -> dict[str, object]:
         "light queues": ours["light_queues"],
         **own,
     }
+
+
+def _tell_disk(ours: dict[str, Any]) -> str:
+    free, least, log = (ours[name] >> 20 for name in ("disk_free_bytes", "disk_free_bytes_min", "log_bytes"))
+    wanted = f", {least} MiB have to be (store.disk_free_bytes_min)" if ours["disk"] == "low" else ""
+    return f"{ours['disk']}, {free} MiB free{wanted}, the log has {log} MiB"
 
 
 def _ends_of(certificates: Sequence[dict[str, Any]]) -> dict[str, object]:

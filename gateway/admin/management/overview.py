@@ -229,6 +229,7 @@ def describe_gateway(view: AdminView) -> Overview:
         light_queues=figures.queues,
         log_bytes=figures.log_bytes,
         disk_free_bytes=view.broker.room.free_bytes,
+        disk_free_bytes_min=view.broker.room.free_bytes_min,
         memory_bytes=view.memory.used_bytes,
         memory_bytes_max=view.memory.bytes_max,
         certificates_ending=list(_find_ending(view, time.time())),

@@ -8,6 +8,8 @@ import pytest
 from gateway.commands.status import facts_of, rows_of
 from tests.support.commands import call_lmq, check_told
 
+NUMBERS = ("uptime_ms", "disk_free_bytes", "disk_free_bytes_min", "log_bytes", "memory_bytes", "memory_bytes_max")
+
 
 def test_rates_are_of_what_came_since_the_last_look():
     doors = {"mqtt": {"messages_in": 30, "messages_out": 5}}
@@ -19,10 +21,26 @@ def test_rates_are_of_what_came_since_the_last_look():
 @pytest.mark.parametrize(("most", "told"), [(0, "ok, 70 MiB (no limit)"), (100 << 20, "ok, 70 MiB of 100 MiB")])
 def test_memory_is_told_with_its_limit_where_there_is_one(most, told):
     names = ("version", "disk", "alarms", "messages_stored", "light_queues")
-    numbers = {"uptime_ms": 1, "disk_free_bytes": 1, "log_bytes": 1, "memory_bytes": 70 << 20, "memory_bytes_max": most}
+    numbers = dict.fromkeys(("uptime_ms", "disk_free_bytes", "disk_free_bytes_min", "log_bytes"), 1)
+    numbers |= {"memory_bytes": 70 << 20, "memory_bytes_max": most}
     ours = {**dict.fromkeys(names, ""), **numbers, "is_ready": True, "memory": "ok"}
     totals = {"messages_ready": 0, "messages_unacknowledged": 0}
     assert facts_of({"lmq": ours, "queue_totals": totals, "object_totals": {"queues": 0}})["memory"] == told
+
+
+@pytest.mark.parametrize(
+    ("disk", "told"),
+    [
+        ("ok", "ok, 3 MiB free, the log has 2 MiB"),
+        ("low", "low, 3 MiB free, 5 MiB have to be (store.disk_free_bytes_min), the log has 2 MiB"),
+    ],
+)
+def test_how_much_room_is_wanted_is_told_where_the_disk_is_low(disk, told):
+    names = ("version", "memory", "alarms", "messages_stored", "light_queues", "is_ready")
+    room = {"disk_free_bytes": 3 << 20, "disk_free_bytes_min": 5 << 20, "log_bytes": 2 << 20}
+    ours = {**dict.fromkeys(names, ""), **dict.fromkeys(NUMBERS, 1), **room, "disk": disk}
+    totals = {"messages_ready": 0, "messages_unacknowledged": 0}
+    assert facts_of({"lmq": ours, "queue_totals": totals, "object_totals": {"queues": 0}})["disk"] == told
 
 
 def test_who_sees_its_own_virtual_hosts_alone_is_shown_what_they_have():
@@ -34,7 +52,7 @@ def test_who_sees_its_own_virtual_hosts_alone_is_shown_what_they_have():
 
 
 def test_certificates_that_end_are_told_with_their_files():
-    numbers = dict.fromkeys(("uptime_ms", "disk_free_bytes", "log_bytes", "memory_bytes", "memory_bytes_max"), 1)
+    numbers = dict.fromkeys(NUMBERS, 1)
     names = ("version", "disk", "memory", "alarms", "messages_stored", "light_queues", "is_ready")
     totals = {"messages_ready": 0, "messages_unacknowledged": 0}
     found = {"lmq": {**dict.fromkeys(names, ""), **numbers}, "queue_totals": totals, "object_totals": {"queues": 0}}
