@@ -2,12 +2,18 @@ import cython
 
 
 @cython.final
+cdef class Hits:
+    cdef public long long count
+
+
+@cython.final
 cdef class CacheBudget:
     cdef readonly long long bytes_max
     cdef readonly long long aside_bytes
     cdef readonly long long generation
     cdef readonly dict evicted
     cdef readonly dict made
+    cdef readonly dict hits
     cdef long long _half
     cdef long long _young_bytes
     cdef dict _caches
@@ -34,6 +40,7 @@ cdef class CacheBudget:
 cdef class Cache:
     cdef readonly str name
     cdef readonly dict young
+    cdef readonly Hits hits
     cdef public long long aside_bytes
     cdef dict _old
     cdef long long _old_count

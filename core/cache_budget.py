@@ -18,6 +18,13 @@ BYTES_BYTES = 40  # of a bytes object, besides what it holds
 ENTRY_BYTES = 72  # a dict's place for an entry: 24 bytes and an index of 4, of which a third to three quarters are free
 
 
+class Hits:
+    """How many lookups found an entry, in all caches of one name; who looks into `Cache.young` counts there, too."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 class CacheBudget:
     """The bound, and which generation it is.
 
@@ -29,6 +36,7 @@ class CacheBudget:
         self.generation = 1
         self.evicted: dict[str, int] = {}  # by name of the cache: entries that went, because nobody asked for them
         self.made: dict[str, int] = {}  # by name of the cache: entries that were not there when they were asked for
+        self.hits: dict[str, Hits] = {}  # by name of the cache: lookups that found an entry
         self._young_bytes = 0
         self._caches: dict[Cache, None] = {}  # those with entries
         self._going: list[dict[Any, Any]] = []  # old entries on their way out
@@ -129,6 +137,7 @@ class Cache:
         self._measure = measure
         budget.evicted.setdefault(name, 0)
         budget.made.setdefault(name, 0)
+        self.hits = budget.hits.setdefault(name, Hits())
 
     def __len__(self) -> int:
         return len(self.young) + len(self._old)
@@ -144,6 +153,8 @@ class Cache:
             value = self._old.get(key)
             if value is not None:  # `put` takes it out there
                 self.put(key, value)
+        if value is not None:
+            self.hits.count += 1
         return value
 
     def put(self, key: object, value: object) -> None:

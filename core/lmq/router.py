@@ -92,6 +92,8 @@ class Router:
         cached: Route | None = self._routes.young.get(topic)
         if cached is None:
             cached = cast("Route | None", self._routes.get(topic))
+        else:
+            self._routes.hits.count += 1
         if cached is not None and (cached.checked_at == self._change_number or self._is_still_right(topic, cached)):
             return cached
         self.made_count += 1

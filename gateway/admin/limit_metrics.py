@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from gateway.audit.writer import Counts
 from gateway.auth.backends.asked import AskedBackend
+from gateway.auth.digest_memory import DigestMemory
 from gateway.auth.penalty_box import PenaltyBox
+from gateway.auth.token_logins import TokenMemory
 from gateway.memory import MemoryWatch
 
 
@@ -43,6 +45,16 @@ def backend_families(backends: Sequence[AskedBackend]) -> Iterator[Metric]:
         seconds.add_metric(named, counts.ms / 1_000)
         waiting.add_metric(named, counts.under_way)
     yield from (questions, remembered, seconds, waiting)
+
+
+def remembered_families(remembered: Mapping[str, DigestMemory | TokenMemory]) -> Iterator[Metric]:
+    """Yield how often a login needed no check, as an equal one was right before; by what logins are remembered by."""
+    hits = CounterMetricFamily("lmq_login_cache_hits", "Logins that needed no check.", labels=["by"])
+    misses = CounterMetricFamily("lmq_login_cache_misses", "Logins that were not remembered.", labels=["by"])
+    for name, memory in remembered.items():
+        hits.add_metric([name], memory.hits)
+        misses.add_metric([name], memory.misses)
+    yield from (hits, misses)
 
 
 def memory_families(memory: MemoryWatch) -> Iterator[Metric]:

@@ -136,16 +136,19 @@ def cache_families(caches: CacheBudget) -> Iterator[Metric]:
     """Yield what caches have, their bound, and what came and went, by cache."""
     used = GaugeMetricFamily("lmq_cache_bytes", "Bytes of what is kept only to be quick, about.", labels=["cache"])
     entries = GaugeMetricFamily("lmq_cache_entries", "Entries of it.", labels=["cache"])
+    hits = CounterMetricFamily("lmq_cache_hits", "Lookups that found an entry.", labels=["cache"])
     made = CounterMetricFamily("lmq_cache_misses", "Entries that were not there, and were made.", labels=["cache"])
     evicted = CounterMetricFamily("lmq_cache_evictions", "Entries let go of, to keep the bound.", labels=["cache"])
     counts = caches.entries()
     for name, size in sorted(caches.bytes_used().items()):
         used.add_metric([name], size)
         entries.add_metric([name], counts[name])
+        hits.add_metric([name], caches.hits[name].count)
         made.add_metric([name], caches.made[name])
         evicted.add_metric([name], caches.evicted[name])
     yield used
     yield entries
+    yield hits
     yield made
     yield GaugeMetricFamily("lmq_cache_bytes_max", "What all caches may have together.", caches.bytes_max)
     yield evicted

@@ -13,7 +13,13 @@ from prometheus_client.metrics_core import Metric
 from core.broker import Broker
 from core.room import DISK_LOW, MEMORY_LOW
 from gateway.admin.activity import QueueActivity
-from gateway.admin.limit_metrics import audit_families, backend_families, memory_families, penalty_families
+from gateway.admin.limit_metrics import (
+    audit_families,
+    backend_families,
+    memory_families,
+    penalty_families,
+    remembered_families,
+)
 from gateway.admin.metrics import GatewayCollector
 from gateway.admin.oldest import OldestMessages
 from gateway.admin.rosters.keeper import Rosters
@@ -103,6 +109,9 @@ class AdminView:
         yield from audit_families(self.audited)
         yield from memory_families(self.memory)
         yield from backend_families(self.authenticator.backends.all)
+        yield from remembered_families(
+            {"passwords": self.authenticator.passwords, "tokens": self.authenticator.tokens.memory}
+        )
         yield from penalty_families(self.authenticator.penalties, time.time_ns() // 1_000_000)
 
     def _count_sessions(self) -> Iterator[tuple[int, int]]:

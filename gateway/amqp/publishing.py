@@ -177,6 +177,8 @@ class Publisher:
             if target is None:
                 target = self._keep_target(raw)
                 made_count -= 1
+            elif not copies:
+                self._targets.hits.count += 1
             if target.error is not None and fault is None:
                 fault = (i, target.error)
             if target.asks_headers:

@@ -99,6 +99,7 @@ class Authenticator:
         self.penalties.on_penalty = partial(tell_penalty, self.events)
         self.quotas = UserQuotas(settings, clock.now_ms)
         self._checks = PasswordChecks(work, clock, self.penalties)
+        self.passwords = self._checks.right
         self.tokens = TokenLogins(self._checks, clock, read_keys(settings.jwt, environment))
         self.tokens.on_ended = self._note_ended
         self.backends = BackendChain(clock, self.penalties)

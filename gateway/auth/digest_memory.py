@@ -10,6 +10,8 @@ class DigestMemory:
 
     def __init__(self, bytes_max: int) -> None:
         self._count_max = bytes_max // BYTES_EACH
+        self.hits = 0  # digests that were known
+        self.misses = 0
         self._digests: dict[bytes, None] = {}  # the one that was asked for longest ago first
 
     def __len__(self) -> int:
@@ -25,7 +27,9 @@ class DigestMemory:
     def knows(self, digest: bytes) -> bool:
         """Return whether a digest is remembered; one that is stays for longer."""
         if digest not in self._digests:
+            self.misses += 1
             return False
+        self.hits += 1
         del self._digests[digest]
         self._digests[digest] = None
         return True

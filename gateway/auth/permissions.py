@@ -126,7 +126,10 @@ class Permissions:
         if self._known is None or self._judge is None:
             return True
         known = self._known.young.get(topic)
-        return self._find(_PUBLISH, b"", topic) if known is None else known
+        if known is None:
+            return self._find(_PUBLISH, b"", topic)
+        self._known.hits.count += 1
+        return bool(known)
 
     def may_publish_matching(self, topic_filter: bytes) -> bool:
         """Return whether messages may be sent to all topics that match `topic_filter`."""

@@ -77,6 +77,8 @@ class TokenMemory:
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
+        self.hits = 0  # tokens that were known
+        self.misses = 0
         self._bytes = 0
         self._tokens: dict[bytes, tuple[Token, int]] = {}
 
@@ -99,7 +101,9 @@ class TokenMemory:
         """Return a token; it stays for longer."""
         found = self._tokens.pop(digest, None)
         if found is None:
+            self.misses += 1
             return None
+        self.hits += 1
         self._tokens[digest] = found
         return found[0]
 
@@ -121,7 +125,7 @@ class TokenLogins:
         self._clock = clock
         self._keys = keys
         self._key = os.urandom(32)
-        self._memory = TokenMemory(MEMORY_BYTES_MAX)
+        self.memory = TokenMemory(MEMORY_BYTES_MAX)
         self._whys: dict[bytes, str] = {}  # by keyed digest, the newest last
         self._fetched = b""  # the set from the web
         self._ends_at_ms = NEVER_MS
@@ -195,7 +199,7 @@ class TokenLogins:
             self._note_refused(digest, host, f"it is longer than {TOKEN_BYTES_MAX} bytes")
             found(False, None)  # noqa: FBT003  # as the answer of an attempt
             return None
-        known = self._memory.find(digest)
+        known = self.memory.find(digest)
         if known is not None and self.is_right(known):
             found(True, known)  # noqa: FBT003  # as above
             return None
@@ -218,7 +222,7 @@ class TokenLogins:
                     self._note_refused(digest, host, check.why)
                 found(False if check.is_unknown and self._fetched else None, None)
         elif token is not None and self.is_right(token):
-            self._memory.add(digest, token, len(check.password))
+            self.memory.add(digest, token, len(check.password))
             found(True, token)  # noqa: FBT003  # as the answer of an attempt
         else:
             self._note_refused(digest, host, check.why or "the keys were changed meanwhile")

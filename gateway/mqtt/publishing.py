@@ -240,6 +240,7 @@ class Publishing:
                     _cut_batch(run.columns, _first_of(batch, len(routes)))
                     return None
                 made_count = router.made_count
+            self._checked.hits.count += 1
             if topic is not self._last_topic and (
                 topic not in self._checked.young or topic.startswith(_DELAYED_PREFIX)
             ):
@@ -279,6 +280,7 @@ class Publishing:
         self._metrics.refuse("publish_not_authorized")
 
     def _check(self, topic: bytes) -> None:
+        self._checked.hits.count -= 1  # counted as found before it was looked for
         if self._checked.get(topic) is None:
             check_topic(topic)
             self._checked.put(topic, True)  # noqa: FBT003 - the value says nothing

@@ -209,3 +209,18 @@ def test_a_cache_gives_what_was_put_last_or_nothing(actions):
             other.put(b"%d" % len(other), bytes(arguments[0]))
         assert len(cache) <= len(model)
         assert 0 <= sum(budget.bytes_used().values()) <= 2_000
+
+
+def test_lookups_that_find_an_entry_are_counted_by_name_also_of_caches_that_are_gone():
+    budget = CacheBudget(BOUND)
+    for _ in range(2):
+        cache = Cache(budget, "some", sized)
+        cache.put(b"a", b"1")
+        for key in (b"a", b"b", b"a"):
+            cache.get(key)
+        cache.clear()
+    other = Cache(budget, "other", sized)
+    assert other.get(b"a") is None
+    assert {name: hits.count for name, hits in budget.hits.items()} == {"some": 4, "other": 0}
+    other.hits.count += 3  # by an owner that looked into `young`
+    assert budget.hits["other"].count == 3

@@ -6,10 +6,17 @@ import itertools
 import pytest
 
 from core.room import Room
-from gateway.admin.limit_metrics import audit_families, backend_families, memory_families, penalty_families
+from gateway.admin.limit_metrics import (
+    audit_families,
+    backend_families,
+    memory_families,
+    penalty_families,
+    remembered_families,
+)
 from gateway.audit.writer import Counts
 from gateway.auth.backends.asked import AskedBackend
 from gateway.auth.backends.question import BackendError, Question, Reply, Verdict
+from gateway.auth.digest_memory import DigestMemory
 from gateway.auth.penalty_box import PenaltyBox
 from gateway.memory import MemoryWatch
 from gateway.net.watermarks import Watermarks
@@ -23,6 +30,15 @@ def test_lines_of_the_audit_log_are_counted():
     counts.written, counts.lost = 7, 2
     found = {family.name: family.samples[0].value for family in audit_families(counts)}
     assert found == {"lmq_audit_written": 7, "lmq_audit_lost": 2}
+
+
+def test_logins_that_needed_no_check_are_counted_beside_those_that_did():
+    memory = DigestMemory(1 << 16)
+    memory.add(b"a")
+    assert [memory.knows(digest) for digest in (b"a", b"b", b"a", b"a")] == [True, False, True, True]
+    hits, misses = remembered_families({"passwords": memory})
+    assert [(sample.labels, sample.value) for sample in hits.samples] == [({"by": "passwords"}, 3)]
+    assert [(sample.labels, sample.value) for sample in misses.samples] == [({"by": "passwords"}, 1)]
 
 
 def test_addresses_that_are_refused_are_counted():

@@ -66,7 +66,9 @@ def test_caches_are_shown_with_their_bound_and_what_went():
     for number in range(20):
         routes.put(b"%d" % number, 1)
         assert targets.get(b"kept") == 1
-    used, entries, made, bound, evicted = cache_families(caches)
+    assert [routes.get(b"new"), routes.get(b"19")] == [None, 1]
+    used, entries, hits, made, bound, evicted = cache_families(caches)
+    assert {sample.labels["cache"]: sample.value for sample in hits.samples} == {"routes": 1, "targets": 20}
     assert {sample.labels["cache"]: sample.value for sample in used.samples} == caches.bytes_used()
     assert 0 < caches.bytes_used()["targets"] < sum(caches.bytes_used().values()) <= 1000
     assert [sample.value for sample in bound.samples] == [1000]

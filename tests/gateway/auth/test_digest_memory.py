@@ -12,6 +12,7 @@ def test_what_was_asked_for_longest_ago_goes_first():
     assert memory.knows(b"a")
     memory.add(b"d")
     assert [memory.knows(digest) for digest in (b"a", b"b", b"c", b"d")] == [True, False, True, True]
+    assert (memory.hits, memory.misses) == (4, 1)
 
 
 def test_digest_that_comes_again_is_kept_once():

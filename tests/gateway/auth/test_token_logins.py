@@ -290,5 +290,6 @@ def test_memory_of_tokens_is_bounded_and_the_one_asked_for_longest_ago_goes():
     memory.add(b"3", token, 10)
     assert memory.find(b"2") is None
     assert memory.find(b"1") is memory.find(b"3") is token
+    assert (memory.hits, memory.misses) == (3, 1)
     memory.add(b"4", token, 2 * ENTRY_BYTES)
     assert memory.find(b"4") is None

@@ -78,3 +78,16 @@ def test_malformed_topic_is_told_from_one_that_was_checked_before(world):
     assert publishing._checked.get(b"a")
     with pytest.raises(MalformedPacketError):
         publishing._check(b"a/+")
+
+
+def test_topics_that_were_known_and_those_that_were_not_are_counted(world):
+    peer = world.client(b"p")
+    caches = world.broker.caches
+
+    def counts(name):
+        return caches.hits[name].count, caches.made[name]
+
+    for _ in range(3):
+        peer.send(*[mqtt.publish(b"t/%d" % (i % 4), b"x") for i in range(40)])
+    assert counts("checked_topics") == (8, 4)
+    assert counts("routes") == (8, 4)
