@@ -108,7 +108,7 @@ class Gateway:
             self.room_watch,
             is_busy=lambda: self.store.retention.is_giving_back or self.store.keys.is_making,
         )
-        self.turns.wake_preparer = self.preparer.wake
+        self.engine.wake_preparer = self.preparer.wake
         mqtt = self._make_doors()
         self.bridges = Bridges(
             settings.bridges, mqtt, self.authenticator, self.broker.metrics, begin_read=self.turns.begin_read
@@ -145,8 +145,6 @@ class Gateway:
         broker.schedule = self.turns.schedule
         self.alarm = Alarm(self._loop, self.clock, broker.timer.ring)
         broker.timer.wake_at = self.alarm.set
-        self.engine.request_pages = self.turns.request_pages
-        self.turns.touch_pages = self.store.touch_pages
         broker.on_reader_error = _log_reader_error
         self.telemetry.watch(broker, self.engine)
         return broker

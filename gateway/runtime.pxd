@@ -38,18 +38,13 @@ cdef class CoarseTimer:
 
 
 cdef class TurnRunner:
-    cdef public object touch_pages
-    cdef public object wake_preparer
     cdef object _loop
     cdef Clock _clock
     cdef Broker _broker
     cdef bint _is_called
-    cdef bint _is_pages_called
     cdef Py_ssize_t _arrived_bytes
 
     cpdef schedule(self)
-
-    cpdef request_pages(self)
 
     cpdef long long begin_read(self, Py_ssize_t size) except -1
 

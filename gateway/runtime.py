@@ -16,7 +16,6 @@ TICK_MS = 250
 SET_BACK_MS = 1_000  # less is how clocks are kept right, and not worth a line
 SLOWER_BY = 8  # by this part of the time that passes: an hour is made good in eight
 TURN_BYTES = 128 * 1024  # half a full read: less would cost the batch, more lets readers fall behind
-PAGES_AFTER_S = 0.001  # a timer of its own, so that what a turn sends goes out first
 _TURN_BYTES = TURN_BYTES
 
 
@@ -210,10 +209,6 @@ class Alarm:
         self._ring()
 
 
-def _nothing() -> None:
-    return
-
-
 class TurnRunner:
     """Runs the broker's turn once at the end of each loop turn that made work, and between reads where that is a lot.
 
@@ -222,13 +217,10 @@ class TurnRunner:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, broker: Broker) -> None:
-        self.touch_pages: Callable[[], bool] = bool  # the engine's
-        self.wake_preparer: Callable[[], None] = _nothing
         self._loop = loop
         self._clock = clock
         self._broker = broker
         self._is_called = False  # the loop will call `_turn`
-        self._is_pages_called = False  # the loop will call `_touch_pages`
         self._arrived_bytes = 0
 
     def schedule(self) -> None:
@@ -236,17 +228,6 @@ class TurnRunner:
         if not self._is_called:
             self._is_called = True
             self._loop.call_soon(self._called)
-
-    def request_pages(self) -> None:
-        """Have pages of the log made ready, in a moment of its own."""
-        if not self._is_pages_called:
-            self._is_pages_called = True
-            self._loop.call_later(PAGES_AFTER_S, self._touch_pages)
-
-    def _touch_pages(self) -> None:
-        self._is_pages_called = False
-        if self.touch_pages():
-            self.wake_preparer()
 
     def begin_read(self, size: int) -> int:
         """Note that `size` bytes are about to be handled; readers run first if they are due. Return the moment."""

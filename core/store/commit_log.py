@@ -122,7 +122,7 @@ class CommitLog:
         A sync writes what was made ready, which has to be made ready again.
 
         Returns:
-            Whether `touch_pages` is wanted before long: messages come one by one, several pages of them between two
+            Whether `touch_pages` is wanted: messages come one by one, several pages of them between two
             syncs, and this page is the last but one that is ready; or more are to be prepared.
         """
         self.head.touch_ahead()
@@ -145,10 +145,9 @@ class CommitLog:
         return is_end_near
 
     def touch_pages(self) -> None:
-        """Have several pages ready, twice as many each time, while nobody waits.
+        """Have several pages ready, twice as many each time.
 
-        The first write to a page enters the kernel for longer than everything else that a lone message needs, and
-        the reader that the message before woke may wait for the end of it.
+        The first write to a page enters the kernel for longer than everything else that a lone message needs.
         """
         at = self.touched_end
         if at <= self.position or self.touched_pages == 0:  # more came than one by one, or a sync

@@ -9,7 +9,7 @@ from core.store.message_store cimport MessageStore
 cdef class EmbeddedEngine(Engine):
     cdef readonly MessageStore store
     cdef readonly Durability durability
-    cdef public object request_pages
+    cdef public object wake_preparer
     cdef list _holders
     cdef bint _is_retiring
     cdef StoredBatch _one

@@ -30,7 +30,7 @@ def _nothing() -> None:
 class EmbeddedEngine(Engine):
     """An open store as the broker's engine.
 
-    The runtime sets `request_pages`, upon which it calls `store.touch_pages` a little later, and
+    The runtime sets `wake_preparer`, upon which `store.prepare` is called on another thread, and
     `durability.request_flush`.
 
     Args:
@@ -42,7 +42,7 @@ class EmbeddedEngine(Engine):
         super().__init__(Room(store.settings.disk_free_bytes_min), store.settings.message_bytes_max)
         self.store = store
         self.durability = Durability(store, is_sync=is_sync)
-        self.request_pages: Callable[[], None] = _nothing
+        self.wake_preparer: Callable[[], None] = _nothing
         self._holders: list[Holder] = []
         self._is_retiring = False
         self._one = StoredBatch(1)
@@ -246,8 +246,9 @@ class EmbeddedEngine(Engine):
         """Go on with what `retire` began, and have what the next message is written to ready."""
         if self._is_retiring:
             self._is_retiring = self.store.retention.step()
-        if self.store.touch_ahead():
-            self.request_pages()
+        # Here, behind what the turn sent: a timer's moment would be between the next read and what that brings.
+        if self.store.touch_ahead() and self.store.touch_pages():
+            self.wake_preparer()
         return self._is_retiring
 
     # Durability

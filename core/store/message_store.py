@@ -206,11 +206,11 @@ class MessageStore:
             raise StoreClosedError("the store is closed")
 
     def touch_ahead(self) -> bool:
-        """Have what the next message is written to ready; return whether `touch_pages` is wanted before long."""
+        """Have what the next message is written to ready; return whether `touch_pages` is wanted."""
         return self._is_open and self._log.touch_ahead()
 
     def touch_pages(self) -> bool:
-        """Have pages of the log ready that lone messages will come to, at a moment when nobody waits.
+        """Have pages of the log ready that lone messages will come to.
 
         Returns:
             Whether `prepare` is not to wait for its time: the writer comes to the end of what it made ready.

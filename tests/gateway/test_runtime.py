@@ -9,13 +9,10 @@ import pytest
 from core.broker import Broker
 from core.lmq.waiters import Reader
 from core.metrics import Metrics
-from core.settings import MIB, StoreSettings
 from core.store.embedded import EmbeddedEngine
-from core.store.layout import PAGE_BYTES
-from core.store.pages_ahead import POPULATED_MIN
-from gateway.runtime import PAGES_AFTER_S, TICK_MS, TURN_BYTES, Alarm, Clock, CoarseTimer, TurnRunner
+from gateway.runtime import TICK_MS, TURN_BYTES, Alarm, Clock, CoarseTimer, TurnRunner
 from tests.support.connections import StillClock
-from tests.support.store import NOW_MS, light, open_store, publish
+from tests.support.store import open_store
 
 
 class ToldClock(Clock):
@@ -268,39 +265,3 @@ async def test_reads_that_follow_each_other_share_a_turn(store):
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert len(work.turns) == 1
-
-
-@pytest.mark.asyncio
-async def test_pages_of_the_log_are_made_ready_in_a_moment_of_their_own(store):
-    work = Work(store, Clock())
-    work.broker.engine.request_pages = work.runner.request_pages
-    work.runner.touch_pages = store.touch_pages
-    route = store.make_route(b"LMQ_PARENT", 0, b"", light("q"))
-    while store._log.touched_end < 3 * PAGE_BYTES:
-        publish(store, route, b"x")
-        work.broker.run_turn(NOW_MS)
-    for _ in range(3):
-        publish(store, route, b"x")
-        work.broker.run_turn(NOW_MS)
-    assert store._log.touched_end == 3 * PAGE_BYTES
-    await asyncio.sleep(PAGES_AFTER_S)  # a timer that was set after all of theirs, and so runs after them
-    assert store._log.touched_end == 5 * PAGE_BYTES  # once, though it was asked for more than once
-
-
-@pytest.mark.asyncio
-async def test_who_makes_room_ready_is_woken_when_the_writer_came_near_its_end(tmp_path):
-    store = open_store(tmp_path / "large", StoreSettings(segment_bytes=2 * POPULATED_MIN))
-    work, woken = Work(store, Clock()), []
-    work.broker.engine.request_pages = work.runner.request_pages
-    work.runner.touch_pages = store.touch_pages
-    work.runner.wake_preparer = lambda: woken.append(store.written_until)
-    route = store.make_route(b"LMQ_PARENT", 0, b"", light("q"))
-    publish(store, route, b"first")
-    store.prepare()
-    for _ in range(POPULATED_MIN // MIB):
-        publish(store, route, bytes(MIB - 1_000))
-        work.broker.run_turn(NOW_MS)
-        await asyncio.sleep(PAGES_AFTER_S)  # a timer that was set after theirs, and so runs after it
-    assert len(woken) == 1
-    assert POPULATED_MIN // 2 <= woken[0] < POPULATED_MIN // 2 + 2 * MIB
-    store.close()

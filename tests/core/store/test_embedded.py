@@ -3,8 +3,10 @@ from __future__ import annotations
 import pytest
 
 from core.errors import FlushFailedError, StoreClosedError
-from core.settings import StoreSettings
+from core.settings import MIB, StoreSettings
 from core.store.embedded import EmbeddedEngine
+from core.store.layout import PAGE_BYTES
+from core.store.pages_ahead import POPULATED_MIN
 from tests.support.store import NOW_MS, make_batch, open_store, publish
 
 AGED_MS = NOW_MS + 1000 * 3_600_000
@@ -86,3 +88,30 @@ def test_nothing_is_taken_after_a_refused_sync(engine):
         engine.append_batch(batch, NOW_MS)
     assert batch.appended == 0
     assert engine.is_failed
+
+
+def test_pages_that_lone_messages_come_to_are_ready_after_the_step_before(engine):
+    log = engine.store._log
+    route = engine.make_route(b"LMQ_PARENT", 0, b"", [b"%LMQ%q"])
+    ahead = set()
+    while log.position < 8 * PAGE_BYTES:
+        publish(engine.store, route, b"x")
+        assert log.position < PAGE_BYTES or log.position <= log.touched_end
+        engine.step(NOW_MS)
+        ahead.add((log.touched_end - log.position) // PAGE_BYTES)
+    assert max(ahead) >= 2
+
+
+def test_who_makes_room_ready_is_woken_when_the_writer_came_near_its_end(tmp_path):
+    store = open_store(tmp_path / "large", StoreSettings(segment_bytes=2 * POPULATED_MIN))
+    engine, woken = EmbeddedEngine(store, is_sync=False), []
+    engine.wake_preparer = lambda: woken.append(store.written_until)
+    route = store.make_route(b"LMQ_PARENT", 0, b"", [b"%LMQ%q"])
+    publish(store, route, b"first")
+    store.prepare()
+    for _ in range(POPULATED_MIN // MIB):
+        publish(store, route, bytes(MIB - 1_000))
+        engine.step(NOW_MS)
+    assert len(woken) == 1
+    assert POPULATED_MIN // 2 <= woken[0] < POPULATED_MIN // 2 + 2 * MIB
+    store.close()
