@@ -183,9 +183,9 @@ async function seeWhatIsHeld(page) {
   await expectText(page, "what is held", "21.5");
   await go(page, "files");
   await expectText(page, "log files", "is written to");
-  await page.click("main button:has-text('Let go')");
-  await page.click("dialog button:has-text('Let go')");
-  await expectText(page, "retention", "0 files went");
+  await page.click("main button:has-text('Delete expired files')");
+  await page.click("dialog button:has-text('Delete')");
+  await expectText(page, "retention", "0 files deleted");
 }
 
 async function sendBack(page) {
@@ -272,7 +272,7 @@ async function changePolicies(page) {
   await go(page, "policies");
   await page.fill("main form:not([role=search]) label:has-text('Name')", "short");
   await page.fill("main label:has-text('Pattern')", "^watched$");
-  await page.selectOption("main label:has-text('For') select", "queues");
+  await page.selectOption("main label:has-text('Apply to') select", "queues");
   await page.fill("main label:has-text('Definition')", "{");
   await page.click("button:has-text('Set the policy')");
   await expectText(page, "a wrong policy", "The definition is no JSON");

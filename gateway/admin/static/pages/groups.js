@@ -74,7 +74,7 @@ async function showGroup(main, signal, group) {
     offered = names;
   };
   const reset = makeReset(group, box, show);
-  main.append(trouble, figures, h("h2", {}, "Go on elsewhere"), h("p", { className: "faint" }, "Members do so when they ask for their place again."), reset.form, box);
+  main.append(trouble, figures, h("h2", {}, "Reset the offset"), h("p", { className: "faint" }, "Members go on from there when they next ask for the group's offset."), reset.form, box);
   await show();
   keepOn(show, trouble, signal, AGAIN_MS);
 }

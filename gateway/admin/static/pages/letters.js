@@ -69,7 +69,7 @@ function ofRocketmq(name, signal) {
     home: `the group ${name.replace("%DLQ%", "")}`,
     field: "To the topic",
     empty: "empty: to their group alone",
-    note: "The letters stay in the log, and are not counted here any more.",
+    note: "Sent letters stay in the log, and are no longer counted here.",
     columns: GROUPS_LETTERS,
     count: async () => {
       const found = (await get("api/lmq/dead-letters", { name }, signal)).find((one) => one.name === name && one.door === "rocketmq");
@@ -119,7 +119,7 @@ async function showLetters(main, signal, name, of) {
       h("label", { className: "grow" }, of.field, destination),
       h("button", { className: "act", type: "button", onclick: sendBack }, "Send back"),
     ),
-    h("p", { className: "faint" }, `Each is only done with here when it is stored there: one that fails is in both, none in neither. ${of.note}`),
+    h("p", { className: "faint" }, `A letter leaves only after it is stored at its destination, so none is lost; after a failure one may be in both places. ${of.note}`),
     box,
     letters,
   );
@@ -130,7 +130,7 @@ export const letters = {
   title: ([, name]) => (name === undefined ? "Dead letters" : `Dead letters in ${name}`),
   show(main, { parts: [vhost, name, door], signal }) {
     if (name !== undefined) return showLetters(main, signal, name, door === "rocketmq" ? ofRocketmq(name, signal) : ofAmqp(vhost, name, signal));
-    main.append(h("p", { className: "faint" }, "Queues to which others send what is rejected, expires, is too much or was delivered too often, and what RocketMQ's groups gave up."));
+    main.append(h("p", { className: "faint" }, "Queues that receive dead letters (messages that were rejected, expired, were over a limit or were delivered too often), and the dead-letter topics of RocketMQ's groups."));
     return void new List(main, signal, { from: "api/lmq/dead-letters", columns: COLUMNS });
   },
 };

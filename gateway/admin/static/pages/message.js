@@ -58,7 +58,7 @@ async function showMessage(main, signal, id) {
   }
   main.append(
     h("h2", {}, `Where it went: ${count(found.queue_count)} ${found.queue_count === 1 ? "queue" : "queues"}`),
-    h("p", { className: "faint" }, "When is known to some seconds. Of what ended before the gateway started it is known how where a dead letter says it; else it is told how it may have ended."),
+    h("p", { className: "faint" }, "Times are exact to a few seconds. How a message ended before the gateway started is known only where a dead letter says it; elsewhere the possible endings are listed."),
     ...found.queues.map(showQueue),
   );
   if (found.queue_count > found.queues.length) main.append(h("p", {}, `The first ${count(found.queues.length)} are shown.`));

@@ -14,9 +14,9 @@ function makeColumns(change, drop) {
     { title: "Policy", sort: "name", read: (one) => one.name },
     { title: "Virtual host", sort: "vhost", read: (one) => one.vhost },
     { title: "Pattern", read: (one) => h("code", { className: "mono" }, one.pattern) },
-    { title: "For", read: (one) => one["apply-to"] },
+    { title: "Apply to", read: (one) => one["apply-to"] },
     { title: "Priority", isNumber: true, sort: "priority", read: (one) => count(one.priority) },
-    { title: "Says", read: (one) => h("code", { className: "mono" }, JSON.stringify(one.definition)) },
+    { title: "Definition", read: (one) => h("code", { className: "mono" }, JSON.stringify(one.definition)) },
     { title: "Without effect here", read: (one) => one.lmq.without_effect.join(", ") },
     ...(mayChange()
       ? [
@@ -45,7 +45,7 @@ function makeForm(hosts, submit) {
     priority: h("input", { type: "number", value: 0, step: 1, required: true }),
     definition: h("textarea", { rows: 2, required: true, spellcheck: false, placeholder: '{"max-length": 1000, "message-ttl": 60000}' }),
   };
-  const labels = { name: "Name", vhost: "Virtual host", pattern: "Pattern, looked for anywhere in names", "apply-to": "For", priority: "Priority", definition: "Definition, as JSON" };
+  const labels = { name: "Name", vhost: "Virtual host", pattern: "Pattern, looked for anywhere in names", "apply-to": "Apply to", priority: "Priority", definition: "Definition, as JSON" };
   const node = h(
     "form",
     { className: "bar", onsubmit: (event) => (event.preventDefault(), submit(fields)) },

@@ -27,7 +27,7 @@ export const held = {
   show(main, { signal }) {
     const box = h("div");
     const shown = h("div", {}, h("p", { className: "faint" }, "looking"));
-    main.append(h("p", { className: "faint" }, "Queues and sessions whose first message that is not done is the oldest: the log keeps it for them, also past its time."), box, shown);
+    main.append(h("p", { className: "faint" }, "Queues and sessions with the oldest messages that are not consumed yet: the log keeps these past its retention time."), box, shown);
     const load = async () => {
       const found = await get("api/lmq/held", { count: SHOWN }, signal);
       renew(
@@ -63,15 +63,15 @@ function holderLink({ door, name, vhost }) {
 // Have what is past its time go now, and say how much went.
 function makeRetention(box) {
   const run = async () => {
-    if (!(await confirmed("Let go of what is past its time or over the size? What is still needed stays.", "Let go"))) return;
+    if (!(await confirmed("Delete files whose retention time is over or that exceed the size limit? What is still needed stays.", "Delete"))) return;
     try {
       const done = await post("api/lmq/retention");
-      box.replaceChildren(told(`${plural(done.segments, "file")} went; the log has ${bytes(done.log_bytes)}.`));
+      box.replaceChildren(told(`${plural(done.segments, "file")} deleted; the log has ${bytes(done.log_bytes)}.`));
     } catch (error) {
       box.replaceChildren(told(error.message, true));
     }
   };
-  return h("div", { className: "bar" }, h("button", { className: "act", type: "button", onclick: run }, "Let go of what is past its time"));
+  return h("div", { className: "bar" }, h("button", { className: "act", type: "button", onclick: run }, "Delete expired files"));
 }
 
 export const files = {
@@ -79,7 +79,7 @@ export const files = {
   show(main, { signal }) {
     const box = h("div");
     main.append(
-      h("p", { className: "faint" }, "A file goes when its time is over and nothing in it is needed. ", h("a", { href: "#/held" }, "Held back"), " says who has not read for long."),
+      h("p", { className: "faint" }, "A file is deleted when its retention time is over and nothing in it is needed. ", h("a", { href: "#/held" }, "Held back"), " lists what reads slowest."),
       mayAskAll() ? makeRetention(box) : "",
       box,
     );
