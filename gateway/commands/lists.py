@@ -15,6 +15,7 @@ from gateway.commands.output import Column, has, print_facts, print_json, print_
 from gateway.commands.refusing import refuse
 
 PAGE_SIZE = 500
+NAMED_MAX = 3  # of a list in a cell: others are counted
 NameOption = Annotated[str, typer.Option("--name", help="Only those with this in their name.")]
 SortOption = Annotated[str | None, typer.Option("--sort", help="A column, or another field of --json, to sort by.")]
 ReverseOption = Annotated[bool, typer.Option("--reverse", help="The highest first.")]
@@ -32,6 +33,7 @@ class Kind(NamedTuple):
     show: str  # the path of one, with its name in it; empty where none is shown by itself
     shows_message: bool = False  # for which one has to log in
     spare: tuple[str, ...] = ()  # columns that are left out first where a terminal is narrow
+    greatest: str | None = None  # the field that is sorted by, the highest first, where nothing is said
 
 
 def _columns(**keys: str) -> tuple[Column, ...]:
@@ -143,6 +145,7 @@ KINDS = (
         ),
         "",
         spare=("light queue", "vhost", "oldest"),
+        greatest="messages",
     ),
     Kind(
         "retained",
@@ -194,6 +197,8 @@ def make_list(kind: Kind) -> Callable[..., None]:
     ) -> None:
         client = AdminClient(admin, user, password)
         key = _find_key(kind, sort)
+        if key is None and kind.greatest is not None:
+            key, reverse = kind.greatest, not reverse
         question = {"page": 1, "page_size": limit, "name": name or None, "sort": key, "sort_reverse": reverse or None}
 
         def ask() -> dict[str, Any]:
@@ -216,9 +221,19 @@ def _find_key(kind: Kind, sort: str | None) -> str | None:
 
 
 def _tell(kind: Kind, found: dict[str, Any]) -> None:
-    print_table(kind.columns, found["items"], kind.spare)
+    print_table(kind.columns, [_shorten(row) for row in found["items"]], kind.spare)
     if found["filtered_count"] > found["item_count"]:
         print(f"{found['item_count']} of {found['filtered_count']}")
+
+
+def _shorten(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row whose long lists of names are told by their first."""
+    return {
+        name: [*value[:NAMED_MAX], f"and {len(value) - NAMED_MAX} more"]
+        if isinstance(value, list) and len(value) > NAMED_MAX
+        else value
+        for name, value in row.items()
+    }
 
 
 def make_show(kind: Kind) -> Callable[..., None]:

@@ -5,8 +5,9 @@ import json
 import paho.mqtt.publish
 import pytest
 
+from gateway.commands.client import AdminClient
 from gateway.commands.lists import KINDS
-from tests.support.commands import call_lmq, check_told
+from tests.support.commands import at, call_lmq, check_told
 
 pytestmark = pytest.mark.slow
 
@@ -58,3 +59,24 @@ def test_a_retained_message_is_shown_without_a_login_of_ones_own(running):
     result = call_lmq("retained", "show", "shown/here", "--admin", f"127.0.0.1:{running.port('admin')}")
     assert result.exit_code == 0, result.stderr
     assert "shown/here" in result.stdout
+
+
+def test_dead_letters_come_before_queues_that_have_none_and_many_senders_are_counted(running):
+    admin = f"127.0.0.1:{running.port('admin')}"
+    client = AdminClient(admin)
+    for grave in ("a-grave", "z-grave"):
+        client.send("PUT", f"/api/queues/%2F/{grave}", {"durable": True})
+    for number in range(5):
+        arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "a-grave"}
+        client.send("PUT", f"/api/queues/%2F/part{number}", {"durable": True, "arguments": arguments})
+    arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "z-grave", "x-max-length": 0}
+    client.send("PUT", "/api/queues/%2F/whole", {"durable": True, "arguments": arguments})
+    assert call_lmq("publish", "whole", "x", *at(running, "amqp")).exit_code == 0
+    while not client.get("/api/queues/%2F/z-grave")["messages"]:
+        pass
+    rows = [line.split() for line in call_lmq("deadletters", "--name", "grave", "--admin", admin).stdout.splitlines()]
+    first, second = (row for row in rows if row and row[0].endswith("grave"))
+    assert (first[0], first[3], second[0], second[3]) == ("z-grave", "1", "a-grave", "0")
+    assert " ".join(second[5:11]) == "part0 part1 part2 and 2 more"
+    turned = call_lmq("deadletters", "--name", "grave", "--reverse", "--json", "--admin", admin).stdout
+    assert [one["name"] for one in json.loads(turned)] == ["a-grave", "z-grave"]
