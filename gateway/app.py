@@ -76,14 +76,14 @@ class Gateway:
         self.stopped = asyncio.Event()  # set when the gateway cannot go on by itself
         loop = asyncio.get_running_loop()
         self._loop = loop
-        self._started_ms = self.clock.now_ms()
         self.check_threads = CheckThreads(loop)
         caches = CacheBudget(settings.cache.bytes_max)
         self.authenticator = Authenticator(settings.auth, os.environ, self.clock, self.check_threads, caches)
         self.capacity = self._make_capacity()
         self.telemetry = Telemetry(settings.telemetry)
-        self.engine = self.telemetry.open_engine(settings.data_dir, settings.store, now_ms=self._started_ms)
+        self.engine = self.telemetry.open_engine(settings.data_dir, settings.store, now_ms=self.clock.now_ms())
         self.store = self.engine.store
+        self._started_ms = self.clock.go_on_from(self.store.report.newest_ms)
         self.broker = self._make_broker(caches)
         self.authenticator.keep_secret(self.broker.table("auth"))
         self.authenticator.keep_users(self.broker.table("auth_users"))

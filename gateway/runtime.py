@@ -15,6 +15,7 @@ LOGGER = logging.getLogger(__name__)
 TICK_MS = 250
 SET_BACK_MS = 1_000  # less is how clocks are kept right, and not worth a line
 SLOWER_BY = 8  # by this part of the time that passes: an hour is made good in eight
+AHEAD_MAX_MS = 48 * 3_600_000  # made good in 16 days; a log that is further ahead was written by a clock all wrong
 TURN_BYTES = 128 * 1024  # half a full read: less would cost the batch, more lets readers fall behind
 _TURN_BYTES = TURN_BYTES
 
@@ -32,6 +33,19 @@ class Clock:
         self._last_ms = 0
         self._behind_from_ms = 0  # where it was when the machine's clock was set back
         self._behind_since_ns = -1  # and when that was, by a clock that is never set; -1: it is not behind
+
+    def go_on_from(self, at_ms: int) -> int:
+        """Be no earlier than the newest message, where the machine's clock was set back while no gateway ran.
+
+        Messages keep the order of their times, so what comes next is no older: its time to live would begin when the
+        machine's clock has caught up. Return the present moment.
+        """
+        ahead_ms = at_ms - self.now_ms()
+        if ahead_ms > AHEAD_MAX_MS:
+            LOGGER.warning("messages are from the future: times to live wait for their clock by_ms=%d", ahead_ms)
+        elif ahead_ms > 0:
+            self._last_ms = at_ms
+        return self.now_ms()
 
     def read_ns(self) -> int:
         """Return what the machine's clock says, in nanoseconds since 1970."""

@@ -47,6 +47,7 @@ class RecoveryReport:
 
     def __init__(self) -> None:
         self.known_end = -1  # so far the log was on disk for certain, -1: nothing told
+        self.newest_ms = 0  # when the newest message that was looked at was stored
         self.records_scanned = 0
         self.damaged_at: list[int] = []  # physical offsets of records that are skipped
         self.entries_lost = 0
@@ -292,7 +293,7 @@ def rebuild_index(segments: Segments, names: QueueNames, base: int, result: Reco
 def _add_up(result: Recovered, dispatcher: Dispatcher) -> None:
     result.report.records_scanned += dispatcher.records
     result.report.entries_lost += dispatcher.lost
-    result.store_ms = max(result.store_ms, dispatcher.store_ms)
+    result.store_ms = result.report.newest_ms = max(result.store_ms, dispatcher.store_ms)
 
 
 def scan_segment(

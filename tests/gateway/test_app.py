@@ -18,6 +18,7 @@ from gateway.admin.metrics import GatewayCollector
 from gateway.app import Gateway
 from gateway.net import connection_table, transport
 from gateway.net.listener import ListenError
+from gateway.runtime import Clock
 from gateway.settings import AdminSettings, AmqpSettings, MqttSettings, RocketmqSettings
 from tests.support import amqp
 from tests.support.commands import run_python
@@ -58,6 +59,22 @@ async def test_closed_doors_are_not_listened_on_nor_warned_of(tmp_path, caplog):
     await gateway.stop()
     warned = [record.getMessage() for record in caplog.records if "let in" in record.getMessage()]
     assert warned == ["MQTT clients are let in without a login setting=auth.mqtt_anonymous"]
+
+
+@pytest.mark.asyncio
+async def test_messages_that_are_from_later_than_the_machines_clock_begin_to_live_at_once(tmp_path):
+    """The machine's clock was set back between two runs: no message is stored after its own time."""
+    settings = _offers(tmp_path, mqtt=MqttSettings(listen=ANY_PORT))
+    store = open_store(tmp_path, settings.store)
+    machine_ms = Clock().now_ms()
+    publish(store, store.make_route(b"T", 0, b"", [b"%LMQ%q"]), b"x", now_ms=machine_ms + 3_600_000)
+    store.close()
+    gateway = Gateway(settings)
+    now_ms = gateway.clock.now_ms()
+    assert machine_ms + 3_600_000 <= now_ms < machine_ms + 3_700_000
+    await gateway.start()
+    assert gateway.clock.now_ms() - now_ms < 60_000
+    await gateway.stop()
 
 
 ADMINS = {"fastapi", "starlette", "uvicorn", "prometheus_client"}  # libraries of the admin door

@@ -10,7 +10,7 @@ from core.broker import Broker
 from core.lmq.waiters import Reader
 from core.metrics import Metrics
 from core.store.embedded import EmbeddedEngine
-from gateway.runtime import TICK_MS, TURN_BYTES, Alarm, Clock, CoarseTimer, TurnRunner
+from gateway.runtime import AHEAD_MAX_MS, TICK_MS, TURN_BYTES, Alarm, Clock, CoarseTimer, TurnRunner
 from tests.support.connections import StillClock
 from tests.support.store import open_store
 
@@ -68,6 +68,22 @@ def test_clock_goes_on_where_the_machines_was_set_back_and_is_as_that_when_it_ha
     assert clock.pass_ms(1_000) == clock.machine_ms
     (record,) = caplog.records
     assert record.getMessage().endswith(" by_ms=80000")
+
+
+def test_clock_goes_on_from_the_newest_message_where_the_machines_was_set_back_between_two_runs(caplog):
+    clock = SetClock(1_000_000)
+    clock.go_on_from(1_080_000)
+    assert [clock.pass_ms(count) for count in (0, 8_000)] == [1_080_000, 1_087_000]
+    assert "by_ms=80000" in caplog.text
+    clock.go_on_from(1_000)
+    assert clock.pass_ms(8) == 1_087_007
+
+
+def test_clock_does_not_follow_messages_of_another_time(caplog):
+    clock = SetClock(1_000_000)
+    clock.go_on_from(1_000_001 + AHEAD_MAX_MS)
+    assert clock.pass_ms(5) == 1_000_005
+    assert f"from the future: times to live wait for their clock by_ms={AHEAD_MAX_MS + 1}" in caplog.text
 
 
 def test_clock_that_is_kept_right_by_small_steps_says_nothing(caplog):
