@@ -26,10 +26,12 @@ ON_DISK = tuple(
     TESTS / name for name in ("core/store", "core/test_crc32.py", "fault", "integration", "spark_analytics", "tidy")
 )
 # `make test-pure` leaves out what would come to the same compiled, docs/testing.md: rules about the text of the source,
-# tools that measure, and most programs at the doors of a gateway that is a process of its own, killed, refused or not.
-IN_ONE_BUILD = tuple(
-    TESTS / name
-    for name in ("benchmarks", "fault", "integration", "tidy", "gateway/commands/test_serve.py", "lmq/test_testing.py")
+# tools that measure, drawings and pages of reports, and most programs at the doors of a gateway that is a process of
+# its own, killed, refused or not.
+IN_ONE_BUILD = (
+    *(TESTS / name for name in ("benchmarks", "fault", "integration", "tidy")),
+    *(TESTS / name for name in ("gateway/commands/test_serve.py", "lmq/test_testing.py")),
+    *(TESTS / "spark_analytics/report" / name for name in ("test_page.py", "test_plots.py")),
 )
 IN_BOTH_BUILDS = {
     *(TESTS / "integration" / f"test_{name}.py" for name in ("every_door", "mqtt_clients", "streams")),
