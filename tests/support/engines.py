@@ -38,8 +38,6 @@ def begin(item):
 
 def _reasons():
     """Return the reasons of the marks `at_once` and `here` of the test under way, None where it has no such mark."""
-    if STANDING.item is None:  # a program
-        return None, None
     marks = [STANDING.item.get_closest_marker(name) for name in ("at_once", "here")]
     return [None if mark is None else mark.kwargs["reason"] for mark in marks]
 
@@ -72,6 +70,8 @@ def find_maker(given=None):
 
     A test that gives the embedded engine by itself says by a mark why it does not run on the late one.
     """
+    if STANDING.item is None:  # a program
+        return given or EmbeddedEngine
     at_once, here = _reasons()
     if given is None:
         late = make_late if here else MAKERS["late"]

@@ -67,8 +67,8 @@ def test_doors_stand_on_the_late_engine_where_no_mark_says_otherwise(standing, m
 
 
 def test_a_program_stands_on_the_embedded_engine(standing):
-    standing.name = "embedded"
-    assert engines.find_maker() is EmbeddedEngine
+    assert standing.item is None
+    assert engines.find_maker() is engines.find_maker(EmbeddedEngine) is EmbeddedEngine
 
 
 def test_the_embedded_engine_alone_is_for_tests_that_say_why(standing):
