@@ -16,48 +16,40 @@ Source: docs/storage-format.md, "Journal of QoS 2".
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from core.errors import DataFolderUnusableError, DiskFullError
 from core.record_journal import RecordJournal
+from gateway.mqtt.exact_records import (
+    COMPLETE,
+    FORGET,
+    FORGET_SLOT,
+    NAME,
+    NAME_HEAD,
+    NOBODY,
+    RECEIVED,
+    RECORD,
+    RELEASED,
+    RESET,
+    SENT,
+    SMALL_MASK,
+    STATES,
+    TAKEN,
+    Found,
+    SentBefore,
+    found_changes,
+    mark_record,
+    name_records,
+    sent_changes,
+)
 from gateway.mqtt.inflight import EXACT_COMPLETE, EXACT_RECEIVED, EXACT_SENT, InflightWindow
 from gateway.mqtt.kept_records import KeptRecords
 from gateway.mqtt.session import Session
 
 COMPACT_BYTES_MIN = 4 << 20  # some 100,000 messages
 MARK_BYTES = 64 << 20  # of the log between two marks: a start reads no more of it
-NAME_PIECE_BYTES = 48
 
-_RECORD = struct.Struct(">IIqq")  # session, kind and a small number, two numbers
-_NAME_HEAD = struct.Struct(">II")
-_SMALL_MASK = 0xFFFFFF
 _FAR = 2**62
-NAME, FORGET, TAKEN, RELEASED, SENT, RECEIVED, COMPLETE, FORGET_SLOT, RESET = range(1, 10)
-_NOBODY = 0  # the number of no session: TAKEN of it is a mark
-_STATES = {SENT: EXACT_SENT, RECEIVED: EXACT_RECEIVED, COMPLETE: EXACT_COMPLETE}
-_KINDS = {state: kind for kind, state in _STATES.items()}
-
-
-class SentBefore:
-    """A message that a process before sent: the slot of its subscription, its offset, and how far it came."""
-
-    __slots__ = ("number", "offset", "slot", "state")
-
-    def __init__(self, number: int, slot: int, offset: int, state: int) -> None:
-        self.number = number
-        self.slot = slot
-        self.offset = offset
-        self.state = state
-
-
-class Found:
-    """What the journal says of a session that is not loaded yet."""
-
-    def __init__(self, name: bytes = b"") -> None:
-        self.name = name
-        self.taken: dict[int, tuple[int, int]] = {}  # packet identifier -> end of the log + 1, number in its batch
-        self.sent: dict[int, SentBefore] = {}
 
 
 class ExactJournal:
@@ -86,7 +78,7 @@ class ExactJournal:
         self._is_changed = False  # at the start
         self._kept = KeptRecords(
             journal,
-            record_bytes=_RECORD.size,
+            record_bytes=RECORD.size,
             compact_bytes_min=COMPACT_BYTES_MIN,
             what="what is on its way at QoS 2",
             keys=self._keys,
@@ -161,23 +153,23 @@ class ExactJournal:
             self._noted.add((number, packet_id))
 
     def _replay(self, record: bytes, end: int) -> None:
-        if len(record) <= _NAME_HEAD.size:
+        if len(record) <= NAME_HEAD.size:
             raise self._unusable(record)
-        number, word = _NAME_HEAD.unpack_from(record)
-        kind, small = word >> 24, word & _SMALL_MASK
+        number, word = NAME_HEAD.unpack_from(record)
+        kind, small = word >> 24, word & SMALL_MASK
         self._next_number = max(self._next_number, number + 1)
         if kind == NAME:
             found = self._found.setdefault(number, Found())
-            found.name += record[_NAME_HEAD.size :]
+            found.name += record[NAME_HEAD.size :]
             self._names[number] = found.name
             return
-        if len(record) != _RECORD.size or not FORGET <= kind <= RESET:
+        if len(record) != RECORD.size or not FORGET <= kind <= RESET:
             raise self._unusable(record)
         if kind in {FORGET, RESET}:
             self._found.pop(number, None)
             return
-        _, _, first, second = _RECORD.unpack(record)
-        if number == _NOBODY:
+        _, _, first, second = RECORD.unpack(record)
+        if number == NOBODY:
             self._is_marked = True
             self._note_place(first, end, number, 0)
             return
@@ -192,7 +184,7 @@ class ExactJournal:
         elif kind == FORGET_SLOT:
             found.sent = {key: one for key, one in found.sent.items() if one.slot != small}
         elif first in found.sent:
-            found.sent[first].state = _STATES[kind]
+            found.sent[first].state = STATES[kind]
 
     def _unusable(self, record: bytes) -> DataFolderUnusableError:
         reason = f"no journal of QoS 2: it has a record of {len(record)} bytes"
@@ -230,7 +222,7 @@ class ExactJournal:
 
     def _mark(self, end: int) -> None:
         self._newest = end + 1
-        self._kept.write(_mark_record(end))
+        self._kept.write(mark_record(end))
 
     def take_back(self, session: Session) -> list[SentBefore]:
         """Know a session again that is loaded now; return what was sent to it, in the order of sending."""
@@ -261,7 +253,7 @@ class ExactJournal:
         if session.is_persistent:
             self._name(session)
             number, at = session.exact_number, log_end + 1
-            records = [_RECORD.pack(number, TAKEN << 24 | one, at, i) for i, one in enumerate(packet_ids)]
+            records = [RECORD.pack(number, TAKEN << 24 | one, at, i) for i, one in enumerate(packet_ids)]
             self._kept.append(b"".join(records))
             self._newest = at
             self._unstored.setdefault(number, {})[at] = packet_ids
@@ -330,7 +322,7 @@ class ExactJournal:
         if session.exact_number:
             return
         number = self._next_number
-        for record in _name_records(number, session.client_id):
+        for record in name_records(number, session.client_id):
             self._journal.append_many(record, len(record))
         self._next_number += 1
         session.exact_number = number
@@ -340,34 +332,32 @@ class ExactJournal:
         """Write what happened to one session; a full disk is told in the log and not to the client."""
         if changes:
             number = session.exact_number
-            self._kept.write(
-                b"".join([_RECORD.pack(number, kind << 24 | small, a, b) for kind, small, a, b in changes])
-            )
+            self._kept.write(b"".join([RECORD.pack(number, kind << 24 | small, a, b) for kind, small, a, b in changes]))
 
     def _keys(self) -> list[int]:
-        return [*([] if self._end_place is None else [_NOBODY]), *self._sessions, *self._found]
+        return [*([] if self._end_place is None else [NOBODY]), *self._sessions, *self._found]
 
     def _copy(self, number: int) -> None:
         """Write how a session is now; what the copy has of it from before is void."""
-        if number == _NOBODY:
+        if number == NOBODY:
             assert self._end_place is not None
-            self._journal.append_compacted(_mark_record(self._end_place()), _RECORD.size)
+            self._journal.append_compacted(mark_record(self._end_place()), RECORD.size)
             return
         session = self._sessions.get(number)
         found = self._found.get(number)
         if session is not None:
-            name, taken, changes = session.client_id, self._taken_of(session), _sent_changes(session)
+            name, taken, changes = session.client_id, self._taken_of(session), sent_changes(session)
         elif found is not None:
-            name, taken, changes = found.name, found.taken, _found_changes(found)
+            name, taken, changes = found.name, found.taken, found_changes(found)
         else:
             return
-        self._journal.append_compacted(_RECORD.pack(number, RESET << 24, 0, 0), _RECORD.size)
-        for record in _name_records(number, name):
+        self._journal.append_compacted(RECORD.pack(number, RESET << 24, 0, 0), RECORD.size)
+        for record in name_records(number, name):
             self._journal.append_compacted(record, len(record))
-        records = [_RECORD.pack(number, TAKEN << 24 | packet_id, *where) for packet_id, where in taken.items()]
-        records += [_RECORD.pack(number, word, a, b) for word, a, b in changes]
+        records = [RECORD.pack(number, TAKEN << 24 | packet_id, *where) for packet_id, where in taken.items()]
+        records += [RECORD.pack(number, word, a, b) for word, a, b in changes]
         if records:
-            self._journal.append_compacted(b"".join(records), _RECORD.size)
+            self._journal.append_compacted(b"".join(records), RECORD.size)
 
     def _taken_of(self, session: Session) -> dict[int, tuple[int, int]]:
         """Return what is taken of a session, with its place where a power cut may still lose it: 0 elsewhere."""
@@ -375,45 +365,3 @@ class ExactJournal:
         for at, packet_ids in self._unstored.get(session.exact_number, {}).items():
             where.update({one: (at, i) for i, one in enumerate(packet_ids) if one in where})
         return where
-
-
-def _mark_record(end: int) -> bytes:
-    """Return the record that says that all that the log has before `end` was noted."""
-    return _RECORD.pack(_NOBODY, TAKEN << 24, end + 1, 0)
-
-
-def _name_records(number: int, name: bytes) -> list[bytes]:
-    pieces = [name[start : start + NAME_PIECE_BYTES] for start in range(0, len(name), NAME_PIECE_BYTES)]
-    return [_NAME_HEAD.pack(number, NAME << 24) + piece for piece in pieces]
-
-
-def _slot_of(session: Session, window: InflightWindow, number: int) -> int:
-    """Return the slot that a message in the window is noted under: its subscription's, or that of a catch-up."""
-    catch_up = (session.retained_inflight or {}).get(number)
-    return session.floor_slot_of(window.any_source_of(number)) if catch_up is None else catch_up.slot
-
-
-def _found_changes(found: Found) -> Iterator[tuple[int, int, int]]:
-    """Give the same as `_sent_changes` of a session that is not loaded yet."""
-    for one in found.sent.values():
-        yield SENT << 24 | one.slot, one.number, one.offset
-        if one.state != EXACT_SENT:
-            yield _KINDS[one.state] << 24, one.number, 0
-
-
-def _sent_changes(session: Session) -> Iterator[tuple[int, int, int]]:
-    """Give kind with small number, number and offset of each message at QoS 2 in the window, and how far it came."""
-    for subscription in session.subscriptions.values():
-        for offset, number in (subscription.done_before or {}).items():  # those in the window follow
-            yield SENT << 24 | subscription.floor_slot, number, offset
-            yield COMPLETE << 24, number, 0
-    window = session.window
-    if window is None:
-        return
-    for number in range(window.tail, window.head):
-        state = window.state_of(number)
-        slot = _slot_of(session, window, number) if state else -1
-        if slot >= 0:
-            yield SENT << 24 | slot, number, window.offset_of(number)
-            if state != EXACT_SENT:
-                yield (RECEIVED if state == EXACT_RECEIVED else COMPLETE) << 24, number, 0

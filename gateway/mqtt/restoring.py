@@ -8,7 +8,7 @@ from itertools import islice
 from operator import itemgetter
 
 from gateway.mqtt.backlog import enter_retained
-from gateway.mqtt.exact import SentBefore
+from gateway.mqtt.exact_records import SentBefore
 from gateway.mqtt.inflight import EXACT_COMPLETE, ONCE_SENT
 from gateway.mqtt.session import NO_SLOT, RETAINED_SOURCE, Session
 

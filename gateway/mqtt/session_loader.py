@@ -14,7 +14,8 @@ from typing import NamedTuple, Protocol
 
 from core.row_format import FIRST, RowFormat
 from gateway.mqtt.catch_up import CatchUp, CatchUps
-from gateway.mqtt.exact import ExactJournal, SentBefore
+from gateway.mqtt.exact import ExactJournal
+from gateway.mqtt.exact_records import SentBefore
 from gateway.mqtt.replay import is_replay
 from gateway.mqtt.restoring import choose_owed, restore
 from gateway.mqtt.session import NO_SLOT, NOTHING_OWED, Session, ShareGroup, Subscription

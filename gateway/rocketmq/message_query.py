@@ -22,10 +22,10 @@ from core.broker import Broker
 from core.cache_budget import Cache
 from core.lmq.waiters import Reader
 from core.message import AWAY, KeySearch, StoredBatch
-from gateway.rocketmq.answer_codec import hash_words, pick_keyed
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import flag_field, integer_field, text_field
 from gateway.rocketmq.key_filters import SeenKeys, hash_key, make_filter, may_have, measure
+from gateway.rocketmq.picked_records import hash_words, pick_keyed
 from gateway.rocketmq.topic_table import TopicTable, queue_key
 from lmq.remoting.commands import Command, answer, encode_command
 from lmq.remoting.response_codes import ResponseCode

@@ -4,7 +4,7 @@ from core.broker cimport Broker
 from core.cache_budget cimport Cache
 from core.message cimport StoredBatch
 from core.metrics cimport DoorMetrics
-from gateway.rocketmq.answer_codec cimport (
+from gateway.rocketmq.picked_records cimport (
     copied_bytes_max, copy_records, count_fitting, pick_all, pick_tagged, sum_bodies
 )
 from gateway.rocketmq.held cimport Held

@@ -18,14 +18,6 @@ from core.errors import LmqError
 from core.lmq.queue_name import is_light
 from core.message import AWAY, StoredBatch
 from core.metrics import DoorMetrics
-from gateway.rocketmq.answer_codec import (
-    copied_bytes_max,
-    copy_records,
-    count_fitting,
-    pick_all,
-    pick_tagged,
-    sum_bodies,
-)
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import GROUP_BYTES_MAX, OFFSET_MAX, integer_field, text_field
 from gateway.rocketmq.filters.matching import Filter, messages_max, parse_filter, pick_wanted
@@ -33,6 +25,14 @@ from gateway.rocketmq.filters.subscription import Subscriptions
 from gateway.rocketmq.group_table import GroupTable
 from gateway.rocketmq.held import HELD_MAX, Held
 from gateway.rocketmq.held_table import HeldTable
+from gateway.rocketmq.picked_records import (
+    copied_bytes_max,
+    copy_records,
+    count_fitting,
+    pick_all,
+    pick_tagged,
+    sum_bodies,
+)
 from gateway.rocketmq.pull_codes import encode_busy, encode_empty, judge_pull, make_found_header
 from gateway.rocketmq.topic_table import PERM_READ, TopicTable, queue_key
 from lmq.remoting.commands import Command, encode_prefix

@@ -8,10 +8,10 @@ from __future__ import annotations
 from array import array
 
 from core.message import StoredBatch
-from gateway.rocketmq.answer_codec import pick_all, pick_tagged
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.filters.sql_filter import SQL92, SqlFilter, read_filter
 from gateway.rocketmq.filters.sql_tokens import SqlError
+from gateway.rocketmq.picked_records import pick_all, pick_tagged
 from gateway.rocketmq.tag_filter import TAG, TagFilter, parse_tag_filter
 from lmq.remoting.response_codes import ResponseCode
 

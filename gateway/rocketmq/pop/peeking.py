@@ -13,11 +13,11 @@ from core.broker import Broker
 from core.errors import LmqError
 from core.lmq.queue_name import is_light
 from core.message import AWAY, StoredBatch
-from gateway.rocketmq.answer_codec import copied_bytes_max, copy_records, pick_all
 from gateway.rocketmq.consumer_manage import LateAnswer, LaterAnswered
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import integer_field
 from gateway.rocketmq.opened import open_queues
+from gateway.rocketmq.picked_records import copied_bytes_max, copy_records, pick_all
 from gateway.rocketmq.pop.claims import Claims
 from gateway.rocketmq.pop.room import ALL_QUEUES
 from gateway.rocketmq.pop.service import Popper, PopService

@@ -13,8 +13,8 @@ from core.lmq.queue_name import is_light
 from core.message import StoredBatch
 from core.metrics import DoorMetrics
 from core.properties import INNER_MULTI_DISPATCH
-from gateway.rocketmq.answer_codec import copied_bytes_max, copy_records, sum_bodies
 from gateway.rocketmq.filters.matching import Filter, messages_max, pick_wanted
+from gateway.rocketmq.picked_records import copied_bytes_max, copy_records, sum_bodies
 from gateway.rocketmq.pop.again import attempts_of, has_property, write_again
 from gateway.rocketmq.pop.claims import Claims, Taken
 from gateway.rocketmq.pop.dead import DeadLetters, Spent

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gateway.mqtt.exact import SentBefore
+from gateway.mqtt.exact_records import SentBefore
 from gateway.mqtt.inflight import EXACT_COMPLETE, EXACT_RECEIVED, EXACT_SENT
 from gateway.mqtt.restoring import restore_exact
 from gateway.mqtt.session import Session, Subscription

@@ -1,0 +1,86 @@
+"""Records of the journal of QoS 2, and what they say of a session.
+
+Source: docs/storage-format.md, "Journal of QoS 2".
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from gateway.mqtt.inflight import EXACT_COMPLETE, EXACT_RECEIVED, EXACT_SENT, InflightWindow
+from gateway.mqtt.session import Session
+
+NAME_PIECE_BYTES = 48
+
+RECORD = struct.Struct(">IIqq")  # session, kind and a small number, two numbers
+NAME_HEAD = struct.Struct(">II")
+SMALL_MASK = 0xFFFFFF
+NAME, FORGET, TAKEN, RELEASED, SENT, RECEIVED, COMPLETE, FORGET_SLOT, RESET = range(1, 10)
+NOBODY = 0  # the number of no session: TAKEN of it is a mark
+STATES = {SENT: EXACT_SENT, RECEIVED: EXACT_RECEIVED, COMPLETE: EXACT_COMPLETE}
+_KINDS = {state: kind for kind, state in STATES.items()}
+
+
+class SentBefore:
+    """A message that a process before sent: the slot of its subscription, its offset, and how far it came."""
+
+    __slots__ = ("number", "offset", "slot", "state")
+
+    def __init__(self, number: int, slot: int, offset: int, state: int) -> None:
+        self.number = number
+        self.slot = slot
+        self.offset = offset
+        self.state = state
+
+
+class Found:
+    """What the journal says of a session that is not loaded yet."""
+
+    def __init__(self, name: bytes = b"") -> None:
+        self.name = name
+        self.taken: dict[int, tuple[int, int]] = {}  # packet identifier -> end of the log + 1, number in its batch
+        self.sent: dict[int, SentBefore] = {}
+
+
+def mark_record(end: int) -> bytes:
+    """Return the record that says that all that the log has before `end` was noted."""
+    return RECORD.pack(NOBODY, TAKEN << 24, end + 1, 0)
+
+
+def name_records(number: int, name: bytes) -> list[bytes]:
+    """Return the records that say which client the session of that number is."""
+    pieces = [name[start : start + NAME_PIECE_BYTES] for start in range(0, len(name), NAME_PIECE_BYTES)]
+    return [NAME_HEAD.pack(number, NAME << 24) + piece for piece in pieces]
+
+
+def _slot_of(session: Session, window: InflightWindow, number: int) -> int:
+    """Return the slot that a message in the window is noted under: its subscription's, or that of a catch-up."""
+    catch_up = (session.retained_inflight or {}).get(number)
+    return session.floor_slot_of(window.any_source_of(number)) if catch_up is None else catch_up.slot
+
+
+def found_changes(found: Found) -> Iterator[tuple[int, int, int]]:
+    """Give the same as `sent_changes` of a session that is not loaded yet."""
+    for one in found.sent.values():
+        yield SENT << 24 | one.slot, one.number, one.offset
+        if one.state != EXACT_SENT:
+            yield _KINDS[one.state] << 24, one.number, 0
+
+
+def sent_changes(session: Session) -> Iterator[tuple[int, int, int]]:
+    """Give kind with small number, number and offset of each message at QoS 2 in the window, and how far it came."""
+    for subscription in session.subscriptions.values():
+        for offset, number in (subscription.done_before or {}).items():  # those in the window follow
+            yield SENT << 24 | subscription.floor_slot, number, offset
+            yield COMPLETE << 24, number, 0
+    window = session.window
+    if window is None:
+        return
+    for number in range(window.tail, window.head):
+        state = window.state_of(number)
+        slot = _slot_of(session, window, number) if state else -1
+        if slot >= 0:
+            yield SENT << 24 | slot, number, window.offset_of(number)
+            if state != EXACT_SENT:
+                yield (RECEIVED if state == EXACT_RECEIVED else COMPLETE) << 24, number, 0
