@@ -2,6 +2,7 @@ import cython
 
 from core cimport octets
 from core.envelope cimport field_code, is_text, read_decimal, write_unescaped
+from gateway.mqtt cimport varint
 from gateway.mqtt.publish_properties cimport is_topic
 
 cdef int _OTHER
@@ -88,6 +89,3 @@ cdef Py_ssize_t _write_user(
 cdef Py_ssize_t _write_pair(
     const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end, unsigned char[::1] out, Py_ssize_t pos
 ) except -1
-
-
-cdef Py_ssize_t _write_varint(unsigned char[::1] out, Py_ssize_t pos, long long value) except -1

@@ -22,6 +22,7 @@ from core.envelope import (
     write_unescaped,
 )
 from core.properties import INNER_MULTI_DISPATCH
+from gateway.mqtt import varint
 from gateway.mqtt.publish_properties import is_topic
 
 _OTHER = FIELD_OTHER
@@ -93,12 +94,12 @@ class BlockWriter:
         size = self._write_fields(buf, pos, end, age_ms, is_own, self._block)
         if identifier:
             self._block[size] = 0x0B
-            size = _write_varint(self._block, size + 1, identifier)
+            size = varint.put(self._block, size + 1, identifier)
         if alias:
             self._block[size] = 0x23
             octets.write_u16(self._block, size + 1, alias)
             size += 3
-        out_pos = _write_varint(out, out_pos, size)
+        out_pos = varint.put(out, out_pos, size)
         octets.copy_bytes(out, out_pos, self._block, 0, size)
         return out_pos + size
 
@@ -267,12 +268,3 @@ def _write_pair(
     octets.write_u16(out, pos + 1, name_end - pos - 3)
     octets.write_u16(out, name_end, value_end - name_end - 2)
     return value_end if is_text(out, pos + 3, name_end) and is_text(out, name_end + 2, value_end) else pos
-
-
-def _write_varint(out: bytearray | memoryview, pos: int, value: int) -> int:
-    while value >= 0x80:
-        octets.write_u8(out, pos, value & 0x7F | 0x80)
-        value >>= 7
-        pos += 1
-    octets.write_u8(out, pos, value)
-    return pos + 1

@@ -2,6 +2,7 @@ import cython
 
 from core cimport octets
 from core.message cimport StoredBatch
+from gateway.mqtt cimport varint
 from gateway.mqtt.publish_block cimport BlockWriter, block_bytes_max
 from gateway.mqtt.topic_aliases cimport TopicAliases
 
@@ -89,9 +90,6 @@ cdef class PublishEncoder:
 
 @cython.locals(qos=int)
 cdef int _effective_qos(int flag, int granted_qos) noexcept
-
-
-cdef int _length_size(Py_ssize_t length) noexcept
 
 
 cdef Py_ssize_t _write_header(unsigned char[::1] out, Py_ssize_t pos, int first, Py_ssize_t length) except -1

@@ -6,6 +6,7 @@ from array import array
 
 from core import octets
 from core.message import FLAG_BARE, FLAG_EXPIRES, FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, FLAG_RETAIN, StoredBatch
+from gateway.mqtt import varint
 from gateway.mqtt.publish_block import BlockWriter, block_bytes_max
 from gateway.mqtt.topic_aliases import TopicAliases
 
@@ -146,7 +147,7 @@ class PublishEncoder:
             bodies += body_size
             length = 2 + batch.topic_end[i] - batch.topic_start[i] + body_size
             length += 2 if _effective_qos(batch.flag[i], granted_qos) else 0
-            size += 1 + _length_size(length) + length
+            size += 1 + varint.size_of(length) + length
         self.body_bytes = bodies
         return size
 
@@ -262,21 +263,7 @@ def _effective_qos(flag: int, granted_qos: int) -> int:
     return qos if qos < granted_qos else granted_qos
 
 
-def _length_size(length: int) -> int:
-    if length < 0x80:
-        return 1
-    if length < 0x4000:
-        return 2
-    return 3 if length < 0x20_0000 else 4
-
-
 def _write_header(out: bytearray, pos: int, first: int, length: int) -> int:
     """Write a fixed header; return the position after it."""
     octets.write_u8(out, pos, first)
-    pos += 1
-    while length >= 0x80:
-        octets.write_u8(out, pos, length & 0x7F | 0x80)
-        length >>= 7
-        pos += 1
-    octets.write_u8(out, pos, length)
-    return pos + 1
+    return varint.put(out, pos + 1, length)

@@ -18,6 +18,7 @@ from tests.support.sources import COMPILED_DECLARATIONS, ROOT, compiled_list
 HEADERS = {
     "core/octets.pxd",
     "core/untracked.pxd",
+    "gateway/mqtt/varint.pxd",
     "gateway/net/socket_calls.pxd",
     "gateway/net/streams/masks.pxd",
     "gateway/sync_calls.pxd",
