@@ -8,6 +8,7 @@ CONSTRAINTS := requirements/constraints.txt
 COMPILED_SOURCES := $(shell find core gateway lmq spark_analytics -name '*.pxd' -o -name '*.h' 2>/dev/null) setup.py all_or_nothing.py
 COMPILED_SOURCES += $(wildcard $(patsubst %.pxd,%.py,$(filter %.pxd,$(COMPILED_SOURCES))))
 PURE := build/pure
+MAKEFLAGS += --jobs=2 # pip gets what the gateway needs while the modules are compiled
 COPY_SOURCES = git ls-files -co --exclude-standard | while read -r file; do [ -f "$$file" ] && echo "$$file"; done \
 		| tar -cf - -T - | tar -xf - -C
 
@@ -119,12 +120,15 @@ $(PY):
 	@echo "setting up $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.base: $(PY) pyproject.toml $(CONSTRAINTS)
+$(VENV)/.tools: $(PY) pyproject.toml $(CONSTRAINTS)
 	@$(PIP) install -c $(CONSTRAINTS) 'setuptools>=77' 'cython>=3.3,<3.4' wheel
+	@touch $@
+
+$(VENV)/.base: $(VENV)/.tools
 	@LMQ_COMPILE=none $(PIP) install -c $(CONSTRAINTS) --no-build-isolation -e '.[clients]'
 	@touch $@
 
-$(VENV)/.compiled: $(VENV)/.base $(COMPILED_SOURCES)
+$(VENV)/.compiled: $(VENV)/.tools $(COMPILED_SOURCES)
 	@echo "compiling the data path"
 	@$(PY) setup.py --quiet build_ext --inplace
 	@touch $@

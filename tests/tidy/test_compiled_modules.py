@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
 import os
 import re
+import runpy
 import subprocess
 import sys
 
@@ -33,6 +35,11 @@ def test_declarations_stand_beside_their_module():
 def test_each_module_with_declarations_is_compiled():
     declared = {path.removesuffix(".pxd") + ".py" for path in COMPILED_DECLARATIONS if path not in HEADERS}
     assert declared == set(compiled_list())
+
+
+def test_modules_that_are_compiled_for_speed_are_compiled():
+    with contextlib.chdir(ROOT):
+        assert runpy.run_path("setup.py")["QUICK"] <= set(compiled_list())
 
 
 def test_modules_that_run_are_of_the_build_under_test():

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.sources import ROOT
 
-STAMPS = ("bin/python", ".base", ".compiled", ".test", ".check")  # in the order in which a set-up makes them
+STAMPS = ("bin/python", ".tools", ".base", ".compiled", ".test", ".check")  # in the order in which a set-up makes them
 QUIET = {name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}}
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
