@@ -69,6 +69,8 @@ async def replay_messages(view: View, member: Member, wanted: ReplayBody) -> Ite
                     break
         except HTTPException as failure:
             raise replay.tell(failure) from failure
+    if not isinstance(start, int) and not replay.replayed + replay.left:
+        replay.next_offset = end  # not 0: nothing came since that moment
     return {"replayed": replay.replayed, "left": replay.left, "next_offset": replay.next_offset}
 
 

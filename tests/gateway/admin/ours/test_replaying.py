@@ -85,6 +85,8 @@ async def test_a_queue_with_priorities_is_replayed_in_the_order_in_which_message
         for at_ms, count in ((0, 4), (1 << 62, 0)):
             answer = await _replay(client, source="jobs", destination="bench", at_ms=at_ms)
             assert answer.json()["replayed"] == count
+            again = await _replay(client, source="jobs", destination="bench", offset=answer.json()["next_offset"])
+            assert again.json()["replayed"] == 0
 
 
 async def test_a_message_of_another_user_is_left_where_it_is(tmp_path):
