@@ -9,7 +9,7 @@ import typer
 
 from gateway.commands.refusing import refuse
 
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether it is meant.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 
 
 def confirm(what: str, *, yes: bool) -> None:
@@ -17,10 +17,10 @@ def confirm(what: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        refuse(f"{what}; say --yes if it is meant")
-    print(f"{what}. Is it meant? [y/N] ", end="", file=sys.stderr, flush=True)
+        refuse(f"{what}; add --yes to do it")
+    print(f"{what}. Go on? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        refuse("nothing is done")
+        refuse("nothing was done")
 
 
 def ask_password() -> str:

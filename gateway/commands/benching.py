@@ -26,15 +26,23 @@ FIGURES = (
     Column("p99 ms", "p99_ms"),
     Column("max ms", "max_ms"),
 )
-NameArgument = Annotated[str, typer.Argument(metavar="[NAME]", help="MQTT's or RocketMQ's topic, AMQP's queue.")]
-CountOption = Annotated[int, typer.Option("--count", "-c", min=1, help="Messages in all.")]
-SizeOption = Annotated[int, typer.Option("--size", min=0, help="Bytes of each; from 16 on its way is timed.")]
-QosOption = Annotated[int, typer.Option("--qos", "-q", min=0, max=2, help="AMQP: from 1 on with confirms and acks.")]
-RateOption = Annotated[float | None, typer.Option("--rate", min=0.001, help="Messages a second, of all publishers.")]
-WindowOption = Annotated[int, typer.Option("--window", min=1, max=10_000, help="Unanswered ones of each publisher.")]
-SecondsOption = Annotated[float | None, typer.Option("--seconds", min=0.1, help="End after so long.")]
-ExchangeOption = Annotated[str, typer.Option("--exchange", "-e", help="AMQP; without it NAME is a queue.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print an object.")]
+NameArgument = Annotated[str, typer.Argument(metavar="[NAME]", help="A topic (MQTT, RocketMQ) or a queue (AMQP).")]
+CountOption = Annotated[int, typer.Option("--count", "-c", min=1, help="Number of messages in all.")]
+SizeOption = Annotated[
+    int, typer.Option("--size", min=0, help="Bytes of each message; 16 or more also measure its latency.")
+]
+QosOption = Annotated[
+    int, typer.Option("--qos", "-q", min=0, max=2, help="QoS; AMQP: 1 and 2 mean confirms and acknowledgements.")
+]
+RateOption = Annotated[
+    float | None, typer.Option("--rate", min=0.001, help="Messages a second, by all publishers together.")
+]
+WindowOption = Annotated[
+    int, typer.Option("--window", min=1, max=10_000, help="Messages of each publisher without an answer, at most.")
+]
+SecondsOption = Annotated[float | None, typer.Option("--seconds", min=0.1, help="End after this many seconds.")]
+ExchangeOption = Annotated[str, typer.Option("--exchange", "-e", help="AMQP exchange; without it NAME is a queue.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as a JSON object.")]
 
 
 @bench_cli.command("pub")
@@ -43,7 +51,7 @@ def bench_pub(
     place: Place,
     name: NameArgument = NAME,
     *,
-    clients: Annotated[int, typer.Option("--clients", "-n", min=1, help="Publishers.")] = 1,
+    clients: Annotated[int, typer.Option("--clients", "-n", min=1, help="Number of publishers.")] = 1,
     count: CountOption = 100_000,
     size: SizeOption = 128,
     qos: QosOption = 1,
@@ -53,7 +61,7 @@ def bench_pub(
     seconds: SecondsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Publish, and show rate, bytes, and how long an answer takes. An AMQP queue NAME is made, and stays."""
+    """Publish, and show messages and bytes a second, and how long answers take. Makes the AMQP queue NAME."""
     _run(place, Plan(name, clients, 0, count, size, qos, rate, window, exchange, seconds), as_json=as_json)
 
 
@@ -63,13 +71,13 @@ def bench_sub(
     place: Place,
     name: NameArgument = NAME,
     *,
-    clients: Annotated[int, typer.Option("--clients", "-n", min=1, help="Consumers.")] = 1,
+    clients: Annotated[int, typer.Option("--clients", "-n", min=1, help="Number of consumers.")] = 1,
     count: CountOption = 100_000,
     qos: QosOption = 1,
     seconds: SecondsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Wait for what is published, by `bench pub` say, and show its rate and how long it was on its way."""
+    """Receive what others publish, such as `bench pub`; show its rate and latency."""
     _run(place, Plan(name, 0, clients, count, qos=qos, seconds=seconds), as_json=as_json)
 
 
@@ -79,8 +87,8 @@ def bench_pubsub(
     place: Place,
     name: NameArgument = NAME,
     *,
-    pubs: Annotated[int, typer.Option("--pubs", min=1, help="Publishers.")] = 1,
-    subs: Annotated[int, typer.Option("--subs", min=1, help="Consumers; of AMQP they share one queue.")] = 1,
+    pubs: Annotated[int, typer.Option("--pubs", min=1, help="Number of publishers.")] = 1,
+    subs: Annotated[int, typer.Option("--subs", min=1, help="Number of consumers; in AMQP they share one queue.")] = 1,
     count: CountOption = 100_000,
     size: SizeOption = 128,
     qos: QosOption = 1,
@@ -89,7 +97,7 @@ def bench_pubsub(
     seconds: SecondsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Publish and consume at the same time; exit code 3 where not all of it comes."""
+    """Publish and consume at the same time; exit code 3 if messages are missing."""
     _run(place, Plan(name, pubs, subs, count, size, qos, rate, window, seconds=seconds), as_json=as_json)
 
 
@@ -123,4 +131,4 @@ def _check(place: Place, plan: Plan, told: dict[str, Any]) -> None:
         copies = 1 if place.door is Door.AMQP else plan.consumers
         wanted, found = told["publishers"]["messages"] * copies, told["consumers"]["messages"]
         if found < wanted and plan.seconds is None:
-            refuse(f"{found} of {wanted} messages came", code=EXIT_NOTHING)
+            refuse(f"only {found} of {wanted} messages came", code=EXIT_NOTHING)

@@ -26,7 +26,7 @@ LOGINS = (
 
 def list_churn(
     *,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=COUNT_MAX, help="So many at most, of each.")] = 10,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=COUNT_MAX, help="Rows of each table, at most.")] = 10,
     watch: WatchOption = None,
     admin: AdminOption = ADMIN,
     user: UserOption = None,

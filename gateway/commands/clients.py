@@ -18,7 +18,12 @@ session_cli = typer.Typer(**PLAIN, help="End a session.")
 
 @connection_cli.command("close")
 def close(
-    name: Annotated[str, typer.Argument(help="A connection's number or name.", autocompletion=complete_connections)],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="The connection's number or name, from `lmq connections`.", autocompletion=complete_connections
+        ),
+    ],
     *,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
@@ -32,7 +37,7 @@ def close(
 
 @session_cli.command("end")
 def end(
-    client_id: Annotated[str, typer.Argument(help="The client's identifier.", autocompletion=complete_sessions)],
+    client_id: Annotated[str, typer.Argument(help="The client identifier.", autocompletion=complete_sessions)],
     *,
     yes: YesOption = False,
     admin: AdminOption = ADMIN,
@@ -40,11 +45,14 @@ def end(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """End an MQTT session with its subscriptions, and its connection."""
+    """End an MQTT session: its subscriptions and messages are deleted, its connection is closed."""
     client = AdminClient(admin, user, password)
     path = f"/api/lmq/sessions/{quote(client_id)}"
     if not yes:
         client.ask(path)
-        confirm(f"session {client_id!r} goes with its subscriptions and what waits for the client", yes=False)
+        confirm(
+            f"this deletes session {client_id!r} with its subscriptions and the messages that wait for the client",
+            yes=False,
+        )
     client.send("DELETE", path)
     print_listed({"ended": client_id}, [], as_json=as_json)

@@ -14,12 +14,12 @@ from gateway.commands.options import PLAIN, ConfigOption, JsonOption
 from gateway.commands.output import print_json, print_listed
 from gateway.commands.refusing import EXIT_NOTHING, plain_errors
 
-config_cli = typer.Typer(**PLAIN, help="Look at the settings.")
+config_cli = typer.Typer(**PLAIN, help="Check, print and convert settings.")
 
 
 @config_cli.command("check")
 def config_check(*, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Read the settings as `serve` would, and say what is wrong with them."""
+    """Read the settings as `serve` does, and report what is wrong."""
     from gateway.audit.log import AuditLog
     from gateway.auth.backends.kinds import describe_clear, make_backends
     from gateway.auth.settings_users import make_users
@@ -52,7 +52,7 @@ def config_show(
     secrets: Annotated[bool, typer.Option("--secrets", help="Print password hashes too.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the settings that `serve` would use, as a file that `--config` takes, or as an object."""
+    """Print the settings that `serve` would use, as a file for `--config`, or as JSON."""
     from gateway.settings import SettingsError
     from gateway.settings_reading import load_settings
     from gateway.settings_text import settings_table, settings_text
@@ -67,11 +67,11 @@ def config_show(
 
 @config_cli.command("from-mosquitto")
 def config_from_mosquitto(
-    file: Annotated[Path, typer.Argument(metavar="mosquitto.conf", help="Files that it names are read, too.")],
+    file: Annotated[Path, typer.Argument(metavar="mosquitto.conf", help="Files that it names are read too.")],
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Print a mosquitto.conf as settings; exit code 3 where a line of it becomes none."""
+    """Print the settings for a mosquitto.conf; exit code 3 if a line has no counterpart."""
     from gateway.commands.mosquitto.conf import Conversion
     from gateway.commands.mosquitto.lines import MosquittoFileError
     from gateway.commands.mosquitto.text import settings_file

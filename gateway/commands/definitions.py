@@ -12,16 +12,16 @@ from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, Pass
 from gateway.commands.output import print_done, print_listed
 from gateway.commands.refusing import EXIT_NOTHING, refuse
 
-definitions_cli = typer.Typer(**PLAIN, help="Export and import virtual hosts, exchanges, queues and bindings.")
+definitions_cli = typer.Typer(**PLAIN, help="Export and import users, virtual hosts, exchanges, queues and bindings.")
 VhostOption = Annotated[
-    str | None, typer.Option("--vhost", help="One virtual host, which the file does not name; else all.")
+    str | None, typer.Option("--vhost", help="Only this virtual host, which the file does not name; else all.")
 ]
 STDIO = "-"
 
 
 @definitions_cli.command("export")
 def export(
-    file: Annotated[str, typer.Argument(help="The file that is written; - for the standard output.")],
+    file: Annotated[str, typer.Argument(help="The file to write; - for the standard output.")],
     *,
     vhost: VhostOption = None,
     admin: AdminOption = ADMIN,
@@ -29,7 +29,7 @@ def export(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write what is durable to FILE, as RabbitMQ's `rabbitmqctl import_definitions` and its API read it."""
+    """Write all durable definitions to FILE, in RabbitMQ's format."""
     import json
 
     text = json.dumps(AdminClient(admin, user, password).send("GET", _path(vhost)), indent=1)
@@ -46,7 +46,7 @@ def export(
 @definitions_cli.command("import")
 def import_definitions(
     file: Annotated[
-        str, typer.Argument(help="A file that RabbitMQ or `lmq definitions export` wrote; - for the input.")
+        str, typer.Argument(help="A file by RabbitMQ or `lmq definitions export`; - for the standard input.")
     ],
     *,
     vhost: VhostOption = None,
@@ -55,9 +55,9 @@ def import_definitions(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make what FILE asks for that is not there. Nothing is changed where something in it is wrong.
+    """Make what FILE defines and the gateway lacks. If an entry is wrong, nothing is changed.
 
-    Where some of it has no home here, it is told line by line, and the exit code is 3.
+    What the gateway does not support is listed line by line, and the exit code is 3.
     """
     import json
     import sys

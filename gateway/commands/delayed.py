@@ -12,8 +12,8 @@ from gateway.commands.lists import LimitOption, WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.output import Column, print_done, print_facts, print_json, print_table, show_answer
 
-delayed_cli = typer.Typer(**PLAIN, help="Messages that wait for their moment: list them, take one back.")
-IdArgument = Annotated[str, typer.Argument(metavar="ID", help="What the list calls it.")]
+delayed_cli = typer.Typer(**PLAIN, help="Delayed messages: list them, cancel one.")
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The ID from the list.")]
 PATH = "/api/lmq/delayed"
 COLUMNS = (
     Column("id", "id"),
@@ -29,9 +29,11 @@ COLUMNS = (
 @delayed_cli.command("list")
 def list_delayed(
     *,
-    name: Annotated[str, typer.Option("--name", help="Only those that go to what has this in its name.")] = "",
-    door: Annotated[Door | None, typer.Option("--door", "-d", help="Only those that came by it.")] = None,
-    after: Annotated[str | None, typer.Option("--after", help="Go on where another list said that it ended.")] = None,
+    name: Annotated[str, typer.Option("--name", help="Only messages whose destination has this in its name.")] = "",
+    door: Annotated[Door | None, typer.Option("--door", "-d", help="Only messages that came by this protocol.")] = None,
+    after: Annotated[
+        str | None, typer.Option("--after", help="Continue from the place that an earlier list gave.")
+    ] = None,
     limit: LimitOption = 100,
     watch: WatchOption = None,
     admin: AdminOption = ADMIN,
@@ -39,7 +41,7 @@ def list_delayed(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List them, about in the order in which they are due."""
+    """List delayed messages, roughly in the order in which they are due."""
     client = AdminClient(admin, user, password)
     question = {"count": limit, "door": door, "name": name or None, "after": after}
     show_answer(lambda: client.get(PATH, question, as_member=True), _tell, as_json=as_json, watch=watch, key="items")
@@ -60,7 +62,7 @@ def show_delayed(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show one with its properties."""
+    """Show one delayed message with its properties."""
     found = AdminClient(admin, user, password).get(f"{PATH}/{quote(waiting_id)}", as_member=True)
     (print_json if as_json else print_facts)(found)
 
@@ -74,6 +76,6 @@ def cancel(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take one back: nobody gets it."""
+    """Cancel one delayed message: it is never delivered."""
     AdminClient(admin, user, password).send("DELETE", f"{PATH}/{quote(waiting_id)}")
     print_done({"cancelled": waiting_id}, as_json=as_json)

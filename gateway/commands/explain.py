@@ -28,7 +28,7 @@ class Action(StrEnum):
     ENTER = "enter"
 
 
-explain_cli = typer.Typer(**PLAIN, help="Say where things go, and why.")
+explain_cli = typer.Typer(**PLAIN, help="Explain where messages go, and who may do what.")
 
 
 @explain_cli.command("topic")
@@ -40,7 +40,7 @@ def explain_topic(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the light queues that a publish to TOPIC would reach now, with filters, bindings and readers."""
+    """Show the light queues that a publish to TOPIC reaches now, with filters and readers."""
     if not topic:
         refuse("the topic is empty: a message has a topic such as a/b/c")
     _explain(AdminClient(admin, user, password), {"topic": topic}, as_json=as_json)
@@ -48,7 +48,9 @@ def explain_topic(
 
 @explain_cli.command("exchange")
 def explain_exchange(
-    exchange: Annotated[str, typer.Argument(help="An AMQP exchange; '' is the default one, whose keys are queues.")],
+    exchange: Annotated[
+        str, typer.Argument(help="An AMQP exchange; '' is the default one, whose routing keys are queue names.")
+    ],
     routing_key: Annotated[str, typer.Argument(help="The routing key, such as a.b.c.")] = "",
     *,
     vhost: Annotated[str, typer.Option(help="The virtual host that the exchange is in.")] = "/",
@@ -57,7 +59,7 @@ def explain_exchange(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the light queues that a publish to EXCHANGE with ROUTING_KEY would reach now."""
+    """Show the light queues that a publish to EXCHANGE with ROUTING_KEY reaches now."""
     question = {"exchange": exchange, "routing_key": routing_key, "vhost": vhost}
     _explain(AdminClient(admin, user, password), question, as_json=as_json)
 
@@ -66,37 +68,41 @@ def explain_exchange(
 def explain_publish(
     *,
     door: Annotated[
-        Door | None, typer.Option("--door", "-d", help="Without it MQTT where there is a topic, else AMQP.")
+        Door | None, typer.Option("--door", "-d", help="Protocol; default: MQTT with --topic, else AMQP.")
     ] = None,
-    vhost: Annotated[str | None, typer.Option("--vhost", help="Of AMQP; without it /.")] = None,
-    exchange: Annotated[str | None, typer.Option("--exchange", help="Of AMQP; '' is the default one.")] = None,
-    key: Annotated[str | None, typer.Option("--key", help="The routing key, of AMQP.")] = None,
-    topic: Annotated[str | None, typer.Option("--topic", help="Of MQTT; of RocketMQ the property LMQ_TOPIC.")] = None,
+    vhost: Annotated[str | None, typer.Option("--vhost", help="AMQP virtual host; default /.")] = None,
+    exchange: Annotated[
+        str | None, typer.Option("--exchange", help="AMQP exchange; '' is the default exchange.")
+    ] = None,
+    key: Annotated[str | None, typer.Option("--key", help="AMQP routing key.")] = None,
+    topic: Annotated[str | None, typer.Option("--topic", help="MQTT topic; RocketMQ: the property LMQ_TOPIC.")] = None,
     header: Annotated[
         list[str] | None,
-        typer.Option("--header", help="NAME=VALUE, once for each; a number is one, quoted it is text."),
+        typer.Option("--header", help='NAME=VALUE, repeatable; 5 is a number, "5" a text.'),
     ] = None,
     properties: Annotated[
         list[str] | None,
-        typer.Option("--property", help="NAME=VALUE of AMQP, such as priority=5 or expiration=60000."),
+        typer.Option("--property", help="AMQP property, such as priority=5 or expiration=60000; repeatable."),
     ] = None,
-    publisher: Annotated[str | None, typer.Option("--as", help="The user that publishes: may it?")] = None,
-    queue: Annotated[str | None, typer.Option("--queue", help="Why does this queue not get the message?")] = None,
+    publisher: Annotated[str | None, typer.Option("--as", help="Also say whether this user may publish it.")] = None,
+    queue: Annotated[
+        str | None, typer.Option("--queue", help="Also say why this queue does not get the message.")
+    ] = None,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show where a publish would go now, by which exchanges and bindings, who may, and what each door shows of it."""
+    """Show the route of one message, the right to publish it, and what each door shows of it."""
     by = door or (Door.AMQP if topic is None else Door.MQTT)
     if by is Door.AMQP and exchange is None and key is None:
-        refuse("what is published? --topic plant/1/temp, or of AMQP --key NAME with or without --exchange NAME")
+        refuse("say what is published: --topic plant/1/temp, or for AMQP --key NAME with or without --exchange NAME")
     if by is not Door.AMQP and not topic:
-        refuse(f"what is published? --topic, such as plant/1/temp; --exchange and --key are AMQP's, not {by}'s")
+        refuse(f"say what is published: --topic, such as plant/1/temp; --exchange and --key are for AMQP, not {by}")
     if by is not Door.AMQP:
         _refuse_more(by, {"--exchange": exchange, "--key": key, "--vhost": vhost})
     elif topic is not None:
-        refuse("--topic is of MQTT and RocketMQ: a message of AMQP has --exchange and --key")
+        refuse("--topic is for MQTT and RocketMQ: an AMQP message has --exchange and --key")
     question = {"door": by, "vhost": vhost or "/", "exchange": exchange or "", "routing_key": key or "", "topic": topic}
     more = {"header": header, "property": properties, "user": publisher, "queue": queue}
     found = AdminClient(admin, user, password).get("/api/explain/publish", {**question, **more})
@@ -108,31 +114,31 @@ def _refuse_more(door: Door, said: dict[str, str | None]) -> None:
     names = [name for name, value in said.items() if value is not None]
     if names:
         are = "is" if len(names) == 1 else "are"
-        refuse(f"{' and '.join(names)} {are} of AMQP, and --topic is of {door}: leave one of the two out")
+        refuse(f"{' and '.join(names)} {are} for AMQP, and --topic is for {door}: leave one of the two out")
 
 
 @explain_cli.command("right")
 def explain_right(
-    action: Annotated[Action, typer.Argument(help="What it would do; enter is asked of --vhost.")],
+    action: Annotated[Action, typer.Argument(help="The action; enter is about --vhost.")],
     name: Annotated[
         str, typer.Argument(help="The topic, the filter, or the name of a queue, exchange, topic or group.")
     ] = "",
     *,
-    somebody: Annotated[str, typer.Option("--as", help="The user; without it a client that gives no name.")] = "",
-    door: Annotated[Door, typer.Option("--door", "-d", help="By which it comes.")] = Door.MQTT,
-    vhost: Annotated[str, typer.Option("--vhost", help="Where queues and exchanges are.")] = "/",
-    client: Annotated[str, typer.Option("--client", help="Its MQTT client identifier.")] = "",
-    address: Annotated[str, typer.Option("--address", help="Where it comes from, such as 192.0.2.7.")] = "",
+    somebody: Annotated[str, typer.Option("--as", help="The user; without it, a client without a name.")] = "",
+    door: Annotated[Door, typer.Option("--door", "-d", help="The protocol of the client.")] = Door.MQTT,
+    vhost: Annotated[str, typer.Option("--vhost", help="The virtual host of queues and exchanges.")] = "/",
+    client: Annotated[str, typer.Option("--client", help="The MQTT client identifier.")] = "",
+    address: Annotated[str, typer.Option("--address", help="The client's address, such as 192.0.2.7.")] = "",
     groups: Annotated[
         list[str] | None,
-        typer.Option("--group", help="Of a user of a token or a back end, once for each."),
+        typer.Option("--group", help="A group of the user, from a token or a back end; repeatable."),
     ] = None,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show whether a user may do something, and the rule, permission or setting that decides."""
+    """Say whether a user may do something, and which rule, permission or setting decides."""
     question = {"action": action, "name": name, "door": door, "vhost": vhost, "user": somebody}
     place = {"client": client, "address": address, "group": groups}
     found = AdminClient(admin, user, password).get("/api/explain/right", {**question, **place})
@@ -149,7 +155,7 @@ def explain_queue(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what leads to an AMQP queue, its light queue, and what it holds."""
+    """Show the routes to an AMQP queue, its arguments, policies and contents."""
     found = AdminClient(admin, user, password).get("/api/explain/queue", {"name": name, "vhost": vhost})
     _print(found, queue_lines, as_json=as_json)
 

@@ -17,17 +17,19 @@ LIGHT = "%LMQ%"
 DEFAULT_VHOST = "/"
 PAGE_SIZE = 500
 DoorOption = Annotated[
-    str | None, typer.Option("--door", help="amqp, mqtt or rocketmq, where several have such a queue.")
+    str | None, typer.Option("--door", help="amqp, mqtt or rocketmq, if several have a queue of this name.")
 ]
 
 
 def show_queue(
     name: Annotated[
-        str, typer.Argument(help="A queue as its clients call it, or its light queue.", autocompletion=complete_queues)
+        str, typer.Argument(help="A queue by its name or filter, or a light queue.", autocompletion=complete_queues)
     ],
     *,
     door: DoorOption = None,
-    vhost: Annotated[str | None, typer.Option("--vhost", help="Of an AMQP queue; / where it has one there.")] = None,
+    vhost: Annotated[
+        str | None, typer.Option("--vhost", help="Virtual host of an AMQP queue; by default / if the queue is there.")
+    ] = None,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
@@ -54,7 +56,7 @@ def find_queue(client: AdminClient, name: str, door: str | None, vhost: str | No
         refuse(f"no queue is called '{name}'" + _where(door, vhost), code=EXIT_MISSING)
     if len(exact) > 1:
         places = ", ".join(f"{one['door']} {one['vhost']}".strip() for one in exact)
-        refuse(f"several queues are called '{name}': say --door or --vhost ({places})")
+        refuse(f"several queues are called '{name}': add --door or --vhost ({places})")
     return str(exact[0]["light_queue"])
 
 

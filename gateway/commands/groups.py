@@ -11,22 +11,24 @@ from gateway.commands.moments import read_moment
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.output import print_listed
 
-group_cli = typer.Typer(**PLAIN, help="Send a group of consumers elsewhere.")
+group_cli = typer.Typer(**PLAIN, help="Reset the offsets of a RocketMQ group.")
 
 
 @group_cli.command("reset")
 def reset(
-    group: Annotated[str, typer.Argument(help="A group of RocketMQ's consumers.")],
-    queue: Annotated[str, typer.Argument(help="A queue that it has a place on: TOPIC/NUMBER.")],
+    group: Annotated[str, typer.Argument(help="A RocketMQ consumer group.")],
+    queue: Annotated[str, typer.Argument(help="A queue that the group reads: TOPIC/NUMBER.")],
     *,
-    offset: Annotated[int | None, typer.Option(min=0, help="It goes on here.")] = None,
-    at: Annotated[str | None, typer.Option(help="It goes on with what was stored from this moment on.")] = None,
+    offset: Annotated[int | None, typer.Option(min=0, help="The next offset to read.")] = None,
+    at: Annotated[
+        str | None, typer.Option(help="Go on with messages stored from this time on: 2026-01-31T12:00 (UTC) or -1h.")
+    ] = None,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Have a group go on at another offset of a queue, or at a moment."""
+    """Make a group go on at another offset or time of a queue."""
     client = AdminClient(admin, user, password)
     wanted = {"queue": queue, "offset": offset, "at_ms": None if at is None else read_moment(at)}
     found = client.send("POST", f"/api/lmq/groups/{quote(group)}/reset", wanted)

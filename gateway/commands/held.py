@@ -11,7 +11,7 @@ from gateway.commands.lists import LimitOption, WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.output import Column, print_table, show_answer
 
-held_cli = typer.Typer(**PLAIN, help="What keeps the log's oldest messages: queues, sessions. Without a command: list.")
+held_cli = typer.Typer(**PLAIN, help="Queues and sessions that keep old files of the log. Without a command: list.")
 PATH = "/api/lmq/held"
 COLUMNS = (
     Column("name", "name"),
@@ -36,7 +36,7 @@ def list_held(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List queues and sessions by the first message that each has not done, the oldest first."""
+    """List queues and sessions by their first unfinished message, the oldest first."""
     client = AdminClient(admin, user, password)
     show_answer(lambda: client.get(PATH, {"count": limit}), _tell, as_json=as_json, watch=watch, key="items")
 

@@ -11,8 +11,8 @@ from gateway.commands.client import AdminClient
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.output import print_listed
 
-log_cli = typer.Typer(**PLAIN, help="The running gateway's log: its last lines, and how much it says.")
-retention_cli = typer.Typer(**PLAIN, help="What is past its time.")
+log_cli = typer.Typer(**PLAIN, help="The log of the running gateway: its last lines, and its level.")
+retention_cli = typer.Typer(**PLAIN, help="Delete old messages that nothing needs.")
 TAIL_S = 0.5
 TEXT_FIELDS = ("time", "level", "logger", "message")  # as a line of `log.format = "text"` has them
 
@@ -29,15 +29,19 @@ class Level(StrEnum):
 
 @log_cli.command("level")
 def level(
-    wanted: Annotated[Level | None, typer.Argument(metavar="[LEVEL]", help="Without one it is only shown.")] = None,
+    wanted: Annotated[
+        Level | None, typer.Argument(metavar="[LEVEL]", help="The new level; without one the present level is shown.")
+    ] = None,
     *,
-    logger: Annotated[str, typer.Option("--logger", help="Only this one, such as gateway.mqtt, and those in it.")] = "",
+    logger: Annotated[
+        str, typer.Option("--logger", help="Only this logger and those below it, such as gateway.mqtt.")
+    ] = "",
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show how much the log says, or change it at once, until the next start."""
+    """Show the log level, or change it until the next start."""
     client = AdminClient(admin, user, password)
     path = "/api/lmq/log-levels"
     found = client.ask(path) if wanted is None else client.send("PUT", path, {"level": wanted, "logger": logger})
@@ -48,14 +52,14 @@ def level(
 @log_cli.command("tail")
 def tail(
     *,
-    count: Annotated[int, typer.Option("--count", "-c", min=0, help="So many lines.")] = 20,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes, until Ctrl-C.")] = False,
+    count: Annotated[int, typer.Option("--count", "-c", min=0, help="Number of lines.")] = 20,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new lines, until Ctrl-C.")] = False,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the last lines of the log; as JSON each is an object."""
+    """Show the last lines of the log; with --json an object a line."""
     from threading import Event
 
     client = AdminClient(admin, user, password)
@@ -93,7 +97,7 @@ def run_retention(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Let go of segments that are past their time or over the size now, not within ten seconds."""
+    """Delete now the segments that are past their time or over the size."""
     found = AdminClient(admin, user, password).send("POST", "/api/lmq/retention")
     bound = "no bound" if found["bytes_max"] is None else f"{found['bytes_max'] >> 20} MiB"
     told = (

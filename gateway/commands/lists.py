@@ -16,11 +16,11 @@ from gateway.commands.refusing import refuse
 
 PAGE_SIZE = 500
 NAMED_MAX = 3  # of a list in a cell: others are counted
-NameOption = Annotated[str, typer.Option("--name", help="Only those with this in their name.")]
-SortOption = Annotated[str | None, typer.Option("--sort", help="A column, or another field of --json, to sort by.")]
-ReverseOption = Annotated[bool, typer.Option("--reverse", help="The highest first.")]
-LimitOption = Annotated[int, typer.Option("--limit", min=1, max=PAGE_SIZE, help="So many at most.")]
-WatchOption = Annotated[float | None, typer.Option("--watch", min=0.1, help="Again each so many seconds.")]
+NameOption = Annotated[str, typer.Option("--name", help="Only rows with this in their name.")]
+SortOption = Annotated[str | None, typer.Option("--sort", help="Sort by this column, or by another field of --json.")]
+ReverseOption = Annotated[bool, typer.Option("--reverse", help="Sort in descending order.")]
+LimitOption = Annotated[int, typer.Option("--limit", min=1, max=PAGE_SIZE, help="Number of rows, at most.")]
+WatchOption = Annotated[float | None, typer.Option("--watch", min=0.1, help="Repeat every so many seconds.")]
 
 
 class Kind(NamedTuple):
@@ -100,7 +100,7 @@ KINDS = (
     ),
     Kind(
         "subscriptions",
-        "Subscriptions of MQTT sessions, and what each waits for.",
+        "Subscriptions of MQTT sessions, with how much waits for each.",
         "/api/lmq/subscriptions",
         _columns(
             client="client", filter="filter", qos="qos", waiting="waiting", inflight="inflight", next="next_offset",
@@ -137,7 +137,7 @@ KINDS = (
     ),
     Kind(
         "deadletters",
-        "Queues that dead letters come to; `lmq queue move QUEUE` sends them back.",
+        "Queues that hold dead letters; `lmq queue move QUEUE` sends them back.",
         "/api/lmq/dead-letters",
         _columns(
             name="name", vhost="vhost", door="door", messages="messages", oldest="oldest_at_ms", of="from",
@@ -157,7 +157,7 @@ KINDS = (
     ),
     Kind(
         "bridges",
-        "Bridges to other MQTT brokers, and why one does not stand.",
+        "Bridges to other MQTT brokers, and why one is not connected.",
         "/api/lmq/bridges",
         _columns(
             name="name", address="address", connected="connected", waiting="waiting", out="messages_out",
@@ -168,7 +168,7 @@ KINDS = (
     ),
     Kind(
         "segments",
-        "Files of the log, the oldest first, and what those are kept for whose time is over.",
+        "Files of the log, the oldest first, and what keeps old ones.",
         "/api/lmq/segments",
         _columns(
             name="name", bytes="bytes", first_written="first_written_at_ms", last_written="last_written_at_ms",
@@ -210,7 +210,7 @@ def make_list(kind: Kind) -> Callable[..., None]:
 
         show_answer(ask, partial(_tell, kind), as_json=as_json, watch=watch, key="items")
 
-    list_things.__doc__ = f"List: {kind.text}"
+    list_things.__doc__ = kind.text
     return list_things
 
 
@@ -240,7 +240,7 @@ def make_show(kind: Kind) -> Callable[..., None]:
     """Return the command that shows one thing of a kind."""
 
     def show_thing(
-        name: Annotated[str, typer.Argument(help="What the list calls it.")],
+        name: Annotated[str, typer.Argument(help="The name from the list.")],
         *,
         admin: AdminOption = ADMIN,
         user: UserOption = None,
@@ -250,7 +250,7 @@ def make_show(kind: Kind) -> Callable[..., None]:
         found = AdminClient(admin, user, password).get(kind.show.format(quote(name)), as_member=kind.shows_message)
         (print_json if as_json else print_facts)(found)
 
-    show_thing.__doc__ = f"Show one of: {kind.text}"
+    show_thing.__doc__ = "Show one by its name from the list."
     return show_thing
 
 

@@ -96,13 +96,15 @@ def _version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
 
 @cli.callback()
 def root(
-    url: Annotated[str | None, typer.Option(help="URL of the admin API, for the command; as its --admin.")] = None,
+    url: Annotated[str | None, typer.Option(help="URL of the admin API, as the command's --admin.")] = None,
     token: Annotated[
-        str | None, typer.Option(envvar="LMQ_TOKEN", help="Token of the admin API, in place of user and password.")
+        str | None, typer.Option(envvar="LMQ_TOKEN", help="Token for the admin API, in place of user and password.")
     ] = None,
     *,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
-    """LMQ Gateway: MQTT, AMQP 0-9-1 and RocketMQ onto one log."""
+    """LMQ Gateway: a broker for MQTT, AMQP 0-9-1 and RocketMQ on one log."""
     del version
     GIVEN.url, GIVEN.token = url, token

@@ -42,14 +42,16 @@ OWED = (
 
 
 def message(
-    message_id: Annotated[str, typer.Argument(help="What lists of messages call id, or RocketMQ's offset message id.")],
+    message_id: Annotated[
+        str, typer.Argument(help="The id that lists of messages show, or RocketMQ's offset message id.")
+    ],
     *,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show where a message went: its light queues, how far each reader is with it, and what became of it."""
+    """Show where a message went: its light queues, and each reader's state and outcome."""
     found = AdminClient(admin, user, password).get(f"/api/lmq/messages/{quote(message_id)}", as_member=True)
     if as_json:
         print_json(found)
@@ -89,7 +91,7 @@ def device(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what an MQTT client was meant to get and has not yet, by subscription."""
+    """Show the messages that an MQTT client has not received yet, by subscription."""
     found = AdminClient(admin, user, password).get(f"/api/lmq/devices/{quote(client)}")
     if as_json:
         print_json(found)
@@ -100,20 +102,25 @@ def device(
 
 def trace(
     topic_filter: Annotated[
-        str, typer.Argument(metavar="FILTER", help="Topics, by an MQTT filter; of an exchange, keys: orders.*")
+        str,
+        typer.Argument(
+            metavar="FILTER", help="Topics, by an MQTT filter; with --exchange binding keys, such as orders.*"
+        ),
     ] = "#",
     *,
     exchange: Annotated[
-        str | None, typer.Option(help='Only what comes by this AMQP exchange; "" is the default one.')
+        str | None, typer.Option(help='Only messages by this AMQP exchange; "" is the default one.')
     ] = None,
-    count: Annotated[int | None, typer.Option(min=1, help="End after so many messages.")] = None,
-    offset: Annotated[int | None, typer.Option(min=0, help="Begin there in the parent topic, not now.")] = None,
+    count: Annotated[int | None, typer.Option(min=1, help="End after this many messages.")] = None,
+    offset: Annotated[
+        int | None, typer.Option(min=0, help="Begin at this offset of the parent topic, in place of now.")
+    ] = None,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show each message that MQTT and AMQP clients publish from now on, and the queues that it goes to."""
+    """Show each message published by MQTT or AMQP from now on, with its queues."""
     import json
     import sys
     from threading import Event

@@ -22,5 +22,5 @@ def read_moment(text: str) -> int:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        refuse(f"{text!r} is no moment such as 2026-01-31T12:00, and no while ago such as -1h", error)
+        refuse(f"{text!r} is neither a time such as 2026-01-31T12:00 nor a while ago such as -1h", error)
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1_000)

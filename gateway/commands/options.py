@@ -36,18 +36,20 @@ PLAIN: dict[str, Any] = {
 }
 ADMIN = "127.0.0.1:15672"
 
-ConfigOption = Annotated[Path | None, typer.Option("--config", envvar="LMQ_CONFIG", help="TOML file of settings.")]
-DataDirOption = Annotated[str | None, typer.Option("--data-dir", help="Folder that holds everything.")]
+ConfigOption = Annotated[Path | None, typer.Option("--config", envvar="LMQ_CONFIG", help="TOML file with settings.")]
+DataDirOption = Annotated[str | None, typer.Option("--data-dir", help="Folder for all data.")]
 AdminOption = Annotated[
-    str, typer.Option("--admin", envvar="LMQ_CLI_ADMIN", help="HOST:PORT of the gateway's admin API, or its URL.")
+    str, typer.Option("--admin", envvar="LMQ_CLI_ADMIN", help="HOST:PORT or URL of the gateway's admin API.")
 ]
 UserOption = Annotated[
     str | None,
-    typer.Option("--user", envvar="LMQ_CLI_USER", help="Of the caller; without one, guest where something is changed."),
+    typer.Option("--user", envvar="LMQ_CLI_USER", help="User to log in as; without it, changes log in as guest."),
 ]
 PasswordOption = Annotated[
     str | None,
-    typer.Option("--password", envvar="LMQ_CLI_PASSWORD", help="The user's; other users of the machine can see it."),
+    typer.Option(
+        "--password", envvar="LMQ_CLI_PASSWORD", help="Password of --user; other users of this machine can see it."
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, and nothing else.")]
 

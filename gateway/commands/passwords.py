@@ -13,18 +13,23 @@ from gateway.commands.output import print_listed
 
 def hash_password_of(
     *,
-    password: Annotated[str | None, typer.Option(help="Ask for none; other users of the machine can see it.")] = None,
+    password: Annotated[
+        str | None, typer.Option(help="The password, in place of a prompt; other users of this machine can see it.")
+    ] = None,
     scram: Annotated[
-        bool, typer.Option("--scram", help="Print keys for SCRAM-SHA-256; plain logins go by them too.")
+        bool, typer.Option("--scram", help="Print keys for SCRAM-SHA-256; they also check plain logins.")
     ] = False,
     rounds: Annotated[
-        int, typer.Option(min=4_096, max=10_000_000, help="With --scram: what each login costs its client.")
+        int,
+        typer.Option(
+            min=4_096, max=10_000_000, help="With --scram: rounds of the hash, which each login costs its client."
+        ),
     ] = 32_768,
     as_json: JsonOption = False,
 ) -> None:
     """Print the hash of a password, for the settings.
 
-    It is asked for, or read as a line where stdin is a pipe, and goes into `auth.users.NAME.password_hash`.
+    The command asks for the password, or reads a line from a pipe. Use the hash as `auth.users.NAME.password_hash`.
     """
     from gateway.auth.users import hash_for_scram, hash_password
 

@@ -13,10 +13,12 @@ from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, Pass
 from gateway.commands.output import Column, print_done, print_table, show_answer
 from gateway.commands.refusing import refuse
 
-policy_cli = typer.Typer(**PLAIN, help="Tell many queues and exchanges something at once, by patterns of their names.")
-NameArgument = Annotated[str, typer.Argument(help="The policy's name.", autocompletion=complete_policies)]
-VhostOption = Annotated[str, typer.Option("--vhost", help="The virtual host that it is of.")]
-OperatorOption = Annotated[bool, typer.Option("--operator", help="Operator policies: limits that nobody can loosen.")]
+policy_cli = typer.Typer(
+    **PLAIN, help="Policies: set arguments of many queues and exchanges by patterns of their names."
+)
+NameArgument = Annotated[str, typer.Argument(help="Name of the policy.", autocompletion=complete_policies)]
+VhostOption = Annotated[str, typer.Option("--vhost", help="The virtual host of the policy.")]
+OperatorOption = Annotated[bool, typer.Option("--operator", help="Operator policies: limits that users cannot loosen.")]
 COLUMNS = (
     Column("name", "name"),
     Column("vhost", "vhost"),
@@ -32,10 +34,12 @@ SPARE = ("without effect", "priority")
 @policy_cli.command("set")
 def set_policy(
     name: NameArgument,
-    pattern: Annotated[str, typer.Argument(help="A regular expression, looked for anywhere in names.")],
-    definition: Annotated[str, typer.Argument(help='What holds, in JSON, such as {"max-length": 1000}.')],
+    pattern: Annotated[str, typer.Argument(help="A regular expression that may match anywhere in a name.")],
+    definition: Annotated[str, typer.Argument(help='The arguments, in JSON, such as {"max-length": 1000}.')],
     *,
-    priority: Annotated[int, typer.Option(help="Of the policies for a name, that with the highest holds.")] = 0,
+    priority: Annotated[
+        int, typer.Option(help="Of the policies that match a name, the one with the highest applies.")
+    ] = 0,
     apply_to: Annotated[
         str, typer.Option(help="queues, exchanges, classic_queues, quorum_queues, streams or all.")
     ] = "all",
@@ -46,13 +50,13 @@ def set_policy(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Set a policy; what is there already holds to it from then on."""
+    """Set a policy; it applies to existing queues and exchanges at once."""
     import json
 
     try:
         said = json.loads(definition)
     except ValueError as error:
-        refuse(f"the definition is no JSON: {error}")
+        refuse(f"the definition is not JSON: {error}")
     body = {"pattern": pattern, "definition": said, "priority": priority, "apply-to": apply_to}
     AdminClient(admin, user, password).send("PUT", _path(vhost, name, is_operator=operator), body)
     print_done({"set": name, "vhost": vhost, "operator": operator}, as_json=as_json)
@@ -77,7 +81,7 @@ def delete(
 @policy_cli.command("list")
 def list_policies(
     *,
-    vhost: Annotated[str | None, typer.Option("--vhost", help="Of one virtual host only.")] = None,
+    vhost: Annotated[str | None, typer.Option("--vhost", help="Only this virtual host.")] = None,
     operator: OperatorOption = False,
     watch: WatchOption = None,
     admin: AdminOption = ADMIN,
@@ -85,7 +89,7 @@ def list_policies(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List policies, with what in them has no effect here."""
+    """List policies, with the keys that have no effect here."""
     path = _path(vhost, is_operator=operator)
     client = AdminClient(admin, user, password)
     show_answer(lambda: client.get(path), _tell, as_json=as_json, watch=watch)

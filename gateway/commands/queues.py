@@ -45,10 +45,10 @@ def purge(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Drop all messages of an AMQP queue that no consumer has."""
+    """Delete the ready messages of an AMQP queue."""
     client = AdminClient(admin, user, password)
     path = f"/api/queues/{quote(vhost)}/{quote(name)}"
-    _confirm(client, path, "is emptied of", yes=yes)
+    _confirm(client, path, is_deleted=False, yes=yes)
     answer = client.send("DELETE", f"{path}/contents")
     print_listed(answer or {"purged": name, "vhost": vhost}, [], as_json=as_json)
 
@@ -58,8 +58,8 @@ def delete(
     name: QueueArgument,
     *,
     vhost: VhostOption = "/",
-    if_empty: Annotated[bool, typer.Option("--if-empty", help="Not where it has messages.")] = False,
-    if_unused: Annotated[bool, typer.Option("--if-unused", help="Not where it has consumers.")] = False,
+    if_empty: Annotated[bool, typer.Option("--if-empty", help="Refuse if it has messages.")] = False,
+    if_unused: Annotated[bool, typer.Option("--if-unused", help="Refuse if it has consumers.")] = False,
     yes: YesOption = False,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
@@ -69,20 +69,23 @@ def delete(
     """Delete an AMQP queue, with its messages."""
     client = AdminClient(admin, user, password)
     path = f"/api/queues/{quote(vhost)}/{quote(name)}"
-    _confirm(client, path, "goes with", yes=yes or if_empty)
+    _confirm(client, path, is_deleted=True, yes=yes or if_empty)
     client.send("DELETE", f"{path}?if-empty={str(if_empty).lower()}&if-unused={str(if_unused).lower()}")
     print_listed({"deleted": name, "vhost": vhost}, [], as_json=as_json)
 
 
-def _confirm(client: AdminClient, path: str, goes: str, *, yes: bool) -> None:
-    """Go on where it is meant that a queue loses its messages, or where it has none."""
+def _confirm(client: AdminClient, path: str, *, is_deleted: bool, yes: bool) -> None:
+    """Ask before a queue with messages is purged or deleted; return if the answer is yes, or if it has none."""
     if yes:
         return
     found = client.ask(path)
     count = found["messages"]
     if count:
         place = "" if found["vhost"] == "/" else f" in vhost {found['vhost']!r}"
-        confirm(f"queue {found['name']!r}{place} {goes} {count} message{'' if count == 1 else 's'}", yes=False)
+        queue, messages = f"queue {found['name']!r}{place}", f"{count} message{'' if count == 1 else 's'}"
+        confirm(
+            f"this deletes {queue} with {messages}" if is_deleted else f"this deletes {messages} of {queue}", yes=False
+        )
 
 
 @queue_cli.command("move")
@@ -90,24 +93,26 @@ def move(
     name: QueueArgument,
     to: Annotated[
         str | None,
-        typer.Argument(help="Another one; without it each goes back where it died.", autocompletion=complete_queues),
+        typer.Argument(
+            help="The destination; without it each dead letter returns to its queue.", autocompletion=complete_queues
+        ),
     ] = None,
     *,
     door: Annotated[
         str | None,
-        typer.Option("--door", help="amqp or rocketmq; without it RocketMQ's where a name begins with %DLQ%."),
+        typer.Option("--door", help="amqp or rocketmq; by default rocketmq for names that begin with %DLQ%."),
     ] = None,
     vhost: VhostOption = "/",
-    count: Annotated[int, typer.Option(min=1, help="So many at most.")] = 1_000,
+    count: Annotated[int, typer.Option(min=1, help="Number of messages, at most.")] = 1_000,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Move messages to another AMQP queue, or dead letters back to the queues that they come from.
+    """Move messages to another AMQP queue, or dead letters back to their queues.
 
-    Dead letters of a RocketMQ group, %DLQ%GROUP, go back to that group, or to a topic. Those that cannot go there stay,
-    and the others go on; the exit code is 3 then.
+    Dead letters of a RocketMQ group, %DLQ%GROUP, go back to that group, or to a topic. Messages that cannot be moved
+    stay, and the exit code is 3 then.
     """
     client = AdminClient(admin, user, password)
     door = door or ("rocketmq" if name.startswith(DEAD_PREFIX) else "amqp")
@@ -123,23 +128,23 @@ def replay(
     name: QueueArgument,
     to: Annotated[
         str | None,
-        typer.Argument(help="Another one; without it they come to the same.", autocompletion=complete_queues),
+        typer.Argument(help="The destination queue; by default the same queue.", autocompletion=complete_queues),
     ] = None,
     *,
     vhost: VhostOption = "/",
-    offset: Annotated[int | None, typer.Option(min=0, help="From this offset on.")] = None,
+    offset: Annotated[int | None, typer.Option(min=0, help="Begin at this offset.")] = None,
     at: Annotated[
-        str | None, typer.Option(help="From this moment on: 2026-01-31T12:00, UTC where it does not say, or -1h.")
+        str | None, typer.Option(help="Begin at this time: 2026-01-31T12:00 (UTC unless it names a zone) or -1h.")
     ] = None,
-    count: Annotated[int, typer.Option(min=1, help="So many at most.")] = 1_000,
+    count: Annotated[int, typer.Option(min=1, help="Number of messages, at most.")] = 1_000,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Publish what came to an AMQP queue once more, consumed or not; what is in the queue stays.
+    """Publish again what came to an AMQP queue, consumed or not. The queue keeps its messages.
 
-    Messages that another user published under its own name are left out; the exit code is 3 then.
+    Messages with another user's user_id are left out; the exit code is 3 then.
     """
     client = AdminClient(admin, user, password)
     at_ms = None if at is None else read_moment(at)
@@ -148,36 +153,36 @@ def replay(
     told = f"replayed {done['replayed']}, the next is at offset {done['next_offset']}"
     print_listed(done, [] if done["left"] else [told], as_json=as_json)
     if done["left"]:
-        refuse(f"{told}; {done['left']} left: only the user in their user_id may publish them", code=EXIT_NOTHING)
+        refuse(f"{told}; {done['left']} left: only the user in a message's user_id may publish it", code=EXIT_NOTHING)
 
 
 @queue_cli.command("peek")
 def peek(
     name: Annotated[
-        str, typer.Argument(help="A queue as its clients call it, or its light queue.", autocompletion=complete_queues)
+        str, typer.Argument(help="A queue by its name or filter, or a light queue.", autocompletion=complete_queues)
     ],
     *,
     door: DoorOption = None,
-    vhost: Annotated[str | None, typer.Option("--vhost", help="As that.")] = None,
-    offset: Annotated[int | None, typer.Option(min=0, help="From here on; without it the newest.")] = None,
+    vhost: Annotated[str | None, typer.Option("--vhost", help="Virtual host of the AMQP queue.")] = None,
+    offset: Annotated[int | None, typer.Option(min=0, help="Begin at this offset; by default show the newest.")] = None,
     at: Annotated[
-        str | None, typer.Option(help="From this moment on: 2026-01-31T12:00, UTC where it does not say.")
+        str | None, typer.Option(help="Begin at this time: 2026-01-31T12:00 (UTC unless it names a zone) or -1h.")
     ] = None,
-    undone: Annotated[bool, typer.Option(help="From the first message on that is not done, of an AMQP queue.")] = False,
-    count: Annotated[int, typer.Option(min=1, max=200, help="So many at most.")] = 20,
+    undone: Annotated[bool, typer.Option(help="Begin at the first unfinished message of an AMQP queue.")] = False,
+    count: Annotated[int, typer.Option(min=1, max=200, help="Number of messages, at most.")] = 20,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Look at messages of any light queue; none is consumed.
+    """Show messages of any light queue without consuming them.
 
-    Of an AMQP queue it says how far each message is, and how often consumers were given one that is not done.
+    For an AMQP queue it shows the state of each message, and how often an unfinished one was delivered.
     """
     client = AdminClient(admin, user, password)
     queue = find_queue(client, name, door, vhost)
     if undone and (offset is not None or at is not None):
-        refuse("--undone says where to begin, as --offset and --at do: give one of them")
+        refuse("give only one of --undone, --offset and --at: each says where to begin")
     at_ms = None if at is None else read_moment(at)
     question = {"queue": queue, "offset": offset, "at_ms": at_ms, "undone": undone or None, "count": count}
     found = client.get("/api/lmq/messages", question, as_member=True)

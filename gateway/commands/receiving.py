@@ -14,28 +14,32 @@ from gateway.commands.doors.traffic import GROUP, AckMode, Incoming, Wanted
 from gateway.commands.refusing import EXIT_NOTHING, refuse
 
 HELD_MAX = 65_535
-QosOption = Annotated[int, typer.Option("--qos", "-q", min=0, max=2, help="MQTT: at most.")]
+QosOption = Annotated[int, typer.Option("--qos", "-q", min=0, max=2, help="MQTT: highest QoS.")]
 FromOption = Annotated[
     str | None,
-    typer.Option("--from", help="From there on: first, an offset, 2026-01-31T12:00, or -1h, what an hour ago was."),
+    typer.Option("--from", help="Begin at: first, an offset, 2026-01-31T12:00, or -1h (an hour ago)."),
 ]
-CountOption = Annotated[int | None, typer.Option("--count", "-c", min=1, help="End after so many.")]
-IdleOption = Annotated[float | None, typer.Option("--idle", min=0.1, help="End when none came for so many seconds.")]
+CountOption = Annotated[int | None, typer.Option("--count", "-c", min=1, help="End after this many messages.")]
+IdleOption = Annotated[
+    float | None, typer.Option("--idle", min=0.1, help="End after this many seconds without a message.")
+]
 OutputOption = Annotated[
-    Output, typer.Option("--output", "-o", help="text: topic and body; body; hex; json: with all properties.")
+    Output, typer.Option("--output", "-o", help="text (topic and body), body, hex, or json (with all properties).")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="As --output json.")]
-TagsOption = Annotated[str, typer.Option("--tags", help="RocketMQ: only those with such tags: a || b.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="The same as --output json.")]
+TagsOption = Annotated[str, typer.Option("--tags", help="RocketMQ: only messages with these tags, such as a || b.")]
 
 
 @at_door(Door.MQTT)
 def subscribe(
     place: Place,
     names: Annotated[
-        list[str], typer.Argument(metavar="NAME...", help="MQTT's filters, AMQP's keys, RocketMQ's topics.")
+        list[str], typer.Argument(metavar="NAME...", help="MQTT filters, AMQP binding keys, or RocketMQ topics.")
     ],
     *,
-    exchange: Annotated[str, typer.Option("--exchange", "-e", help="AMQP: that the keys are bound to.")] = "amq.topic",
+    exchange: Annotated[
+        str, typer.Option("--exchange", "-e", help="AMQP: the exchange to bind the keys to.")
+    ] = "amq.topic",
     start: FromOption = None,
     qos: QosOption = 1,
     tags: TagsOption = "*",
@@ -44,7 +48,7 @@ def subscribe(
     output: OutputOption = Output.TEXT,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what is published, until Ctrl-C; nobody else gets less for it."""
+    """Show what is published, until Ctrl-C, without taking it from others."""
     begin = None if start is None else read_start(start)
     wanted = Wanted(names, shares=False, qos=qos, start=begin, count=count, exchange=exchange, tags=tags)
     _show(place, wanted, idle, Output.JSON if as_json else output)
@@ -56,15 +60,15 @@ def consume(
     names: Annotated[
         list[str],
         typer.Argument(
-            metavar="NAME...", help="AMQP's queues, MQTT's filters, RocketMQ's topics.", autocompletion=complete_queues
+            metavar="NAME...", help="AMQP queues, MQTT filters, or RocketMQ topics.", autocompletion=complete_queues
         ),
     ],
     *,
     ackmode: Annotated[
         AckMode,
-        typer.Option("--ackmode", help="When shown, a message is done; none: before; requeue: given back; or reject."),
+        typer.Option("--ackmode", help="ack after showing a message, none (before), requeue (give back), or reject."),
     ] = AckMode.ACK,
-    group: Annotated[str, typer.Option("--group", help="MQTT, RocketMQ: that shares the work.")] = GROUP,
+    group: Annotated[str, typer.Option("--group", help="MQTT, RocketMQ: the group that shares the work.")] = GROUP,
     start: FromOption = None,
     qos: QosOption = 1,
     tags: TagsOption = "*",
@@ -73,9 +77,9 @@ def consume(
     output: OutputOption = Output.TEXT,
     as_json: JsonOption = False,
 ) -> None:
-    """Take messages of a queue or group and show them, until Ctrl-C; with --from an AMQP queue is only read."""
+    """Take messages of a queue or group and show them, until Ctrl-C. With --from an AMQP queue is only read."""
     if ackmode is AckMode.REQUEUE and not 1 <= (count or 0) <= HELD_MAX:
-        refuse(f"--ackmode requeue: say how many by --count, {HELD_MAX} at most; they are given back at the end")
+        refuse(f"--ackmode requeue needs --count, {HELD_MAX} at most: the messages are given back at the end")
     begin = None if start is None else read_start(start)
     wanted = Wanted(names, shares=True, qos=qos, start=begin, count=count, ackmode=ackmode, group=group, tags=tags)
     _show(place, wanted, idle, Output.JSON if as_json else output)
@@ -87,7 +91,7 @@ def _show(place: Place, wanted: Wanted, idle_s: float | None, output: Output) ->
     shown = [0]
     run(_receive(place, wanted, idle_s, output, shown))
     if wanted.count is not None and shown[0] < wanted.count:
-        refuse(f"{shown[0]} of {wanted.count} messages came", code=EXIT_NOTHING)
+        refuse(f"only {shown[0]} of {wanted.count} messages came", code=EXIT_NOTHING)
 
 
 async def _receive(place: Place, wanted: Wanted, idle_s: float | None, output: Output, shown: list[int]) -> None:

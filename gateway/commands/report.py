@@ -21,12 +21,12 @@ report_cli = typer.Typer(**PLAIN, help="Spark reports over the log.")
 @report_cli.command("fan-out")
 def report_fan_out(
     *,
-    data_dir: Annotated[str, typer.Option("--data-dir", help="The gateway's data folder; it may be running.")],
+    data_dir: Annotated[str, typer.Option("--data-dir", help="The gateway's data folder; the gateway may be running.")],
     out: Annotated[str, typer.Option("--out", help="Folder for the Parquet files and index.html.")],
-    skip_bad_records: Annotated[bool, typer.Option("--skip-bad-records", help="Leave damaged records out.")] = False,
+    skip_bad_records: Annotated[bool, typer.Option("--skip-bad-records", help="Skip damaged records.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Count for each device what was stored once and what a copy in each queue would have cost."""
+    """Report, for each device, what storing once costs and what copies would have cost."""
     if find_spec("pyspark") is None:
         refuse(f"reports need Spark; add it with: {ADD_SPARK}")
     if data_dir and not Path(data_dir).is_dir():

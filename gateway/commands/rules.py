@@ -15,10 +15,10 @@ from gateway.commands.output import Column, print_done, print_table, show_answer
 from gateway.commands.refusing import refuse
 
 rule_cli = typer.Typer(**PLAIN, help="Set, list, move and remove rules: who may do what.")
-NewArgument = Annotated[str, typer.Argument(help="What the rule is called.")]
-NameArgument = Annotated[str, typer.Argument(help="What the rule is called.", autocompletion=complete_rules)]
+NewArgument = Annotated[str, typer.Argument(help="Name of the rule.")]
+NameArgument = Annotated[str, typer.Argument(help="Name of the rule.", autocompletion=complete_rules)]
 BeforeOption = Annotated[
-    str | None, typer.Option("--before", help="The rule that it stands before.", autocompletion=complete_rules)
+    str | None, typer.Option("--before", help="Put it before this rule.", autocompletion=complete_rules)
 ]
 Several = list[str] | None
 EVERYBODY = "everybody, everything"  # a rule that says no more
@@ -35,14 +35,16 @@ class Permit(StrEnum):
 @rule_cli.command("add")
 def add(
     name: NewArgument,
-    permit: Annotated[Permit, typer.Argument(help="What it says.")],
+    permit: Annotated[Permit, typer.Argument(help="allow or deny.")],
     *,
     actions: Annotated[
-        Several, typer.Option("--action", help="publish, subscribe, read, write, configure; without one all.")
+        Several, typer.Option("--action", help="publish, subscribe, read, write or configure; default: all.")
     ] = None,
-    users: Annotated[Several, typer.Option("--for-user", help="Name, pattern with * and ?, or re:EXPRESSION.")] = None,
-    groups: Annotated[Several, typer.Option("--group", help="The same for groups.")] = None,
-    clients: Annotated[Several, typer.Option("--client", help="The same for MQTT client identifiers.")] = None,
+    users: Annotated[
+        Several, typer.Option("--for-user", help="User: a name, a pattern with * and ?, or re:EXPRESSION.")
+    ] = None,
+    groups: Annotated[Several, typer.Option("--group", help="Group of users, in the same forms.")] = None,
+    clients: Annotated[Several, typer.Option("--client", help="MQTT client identifier, in the same forms.")] = None,
     addresses: Annotated[Several, typer.Option("--address", help="Network, such as 10.0.0.0/8.")] = None,
     doors: Annotated[Several, typer.Option("--door", help="mqtt, amqp or rocketmq.")] = None,
     vhosts: Annotated[Several, typer.Option("--vhost", help="Virtual host, or a pattern.")] = None,
@@ -50,14 +52,14 @@ def add(
     names: Annotated[
         Several, typer.Option("--name", help="Queue, exchange, RocketMQ topic or group, or a pattern.")
     ] = None,
-    kinds: Annotated[Several, typer.Option("--kind", help="topic, group or cluster: of RocketMQ's names.")] = None,
+    kinds: Annotated[Several, typer.Option("--kind", help="topic, group or cluster: kind of RocketMQ names.")] = None,
     before: BeforeOption = None,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Set a rule, at once in force; the first rule that is for a question decides it, those of the settings first."""
+    """Set a rule. The first rule that matches decides; rules of the settings come first."""
     fields = {
         "actions": actions,
         "users": users,
@@ -85,7 +87,7 @@ def list_rules(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the rules in the order in which they are asked."""
+    """List the rules in the order in which they are checked."""
     client = AdminClient(admin, user, password)
     show_answer(lambda: client.ask("/api/lmq/rules"), _tell, as_json=as_json, watch=watch)
 
@@ -124,13 +126,13 @@ def move(
     name: NameArgument,
     *,
     before: BeforeOption = None,
-    last: Annotated[bool, typer.Option("--last", help="Have it asked last.")] = False,
+    last: Annotated[bool, typer.Option("--last", help="Move it to the end.")] = False,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Have a rule asked before another one, or last."""
+    """Move a rule before another one, or to the end."""
     if last == (before is not None):
         refuse("give --before RULE or --last")
     AdminClient(admin, user, password).send("POST", f"/api/lmq/rules/{quote(name)}/move", {"before": before})

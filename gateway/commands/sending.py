@@ -19,34 +19,38 @@ WINDOW = 100  # on their way at the same time
 @at_door(Door.MQTT)
 def publish(
     place: Place,
-    target: Annotated[str, typer.Argument(help="MQTT's or RocketMQ's topic, AMQP's routing key.")],
-    body: Annotated[str | None, typer.Argument(help="The message; without it stdin is read.")] = None,
+    target: Annotated[str, typer.Argument(help="A topic (MQTT, RocketMQ), or a queue or routing key (AMQP).")],
+    body: Annotated[str | None, typer.Argument(help="The message; by default stdin.")] = None,
     *,
-    file: Annotated[str | None, typer.Option("--file", "-f", help="The message is a file's content.")] = None,
+    file: Annotated[str | None, typer.Option("--file", "-f", help="Send the content of this file.")] = None,
     lines: Annotated[
-        bool, typer.Option("--lines", "-l", help="Each line of stdin, or the file, is a message.")
+        bool, typer.Option("--lines", "-l", help="Send each line of stdin, or of --file, as a message.")
     ] = False,
-    size: Annotated[
-        int | None, typer.Option("--size", min=0, help="The message is so many bytes of no meaning.")
-    ] = None,
-    qos: Annotated[int, typer.Option("--qos", "-q", min=0, max=2, help="0: nobody says that it arrived.")] = 1,
-    retain: Annotated[bool, typer.Option("--retain", "-r", help="MQTT: kept for later subscribers.")] = False,
+    size: Annotated[int | None, typer.Option("--size", min=0, help="Send a message of this many bytes.")] = None,
+    qos: Annotated[int, typer.Option("--qos", "-q", min=0, max=2, help="QoS; 0: no acknowledgement.")] = 1,
+    retain: Annotated[
+        bool, typer.Option("--retain", "-r", help="MQTT: retain the message for later subscribers.")
+    ] = False,
     headers: Annotated[
-        list[str] | None, typer.Option("--header", "-H", help="NAME=VALUE, again for more: user property, header.")
+        list[str] | None, typer.Option("--header", "-H", help="NAME=VALUE, repeatable: a header or user property.")
     ] = None,
-    exchange: Annotated[str, typer.Option("--exchange", "-e", help="AMQP; without it TARGET is a queue.")] = "",
-    content_type: Annotated[str, typer.Option("--content-type", help="MQTT, AMQP: the body's MIME type.")] = "",
+    exchange: Annotated[
+        str, typer.Option("--exchange", "-e", help="AMQP exchange; without it TARGET is a queue.")
+    ] = "",
+    content_type: Annotated[str, typer.Option("--content-type", help="MQTT, AMQP: MIME type of the body.")] = "",
     expires: Annotated[
-        float | None, typer.Option("--expires", min=0, help="MQTT, AMQP: after so many seconds.")
+        float | None, typer.Option("--expires", min=0, help="MQTT, AMQP: seconds until the message expires.")
     ] = None,
-    delay: Annotated[float | None, typer.Option("--delay", min=0, help="It comes so many seconds later.")] = None,
-    tags: Annotated[str, typer.Option("--tags", help="RocketMQ: what tag filters look at.")] = "",
-    keys: Annotated[str, typer.Option("--keys", help="RocketMQ: words that it is found by.")] = "",
-    count: Annotated[int, typer.Option("--count", "-c", min=1, help="So many times.")] = 1,
-    rate: Annotated[float | None, typer.Option("--rate", min=0.001, help="So many a second.")] = None,
+    delay: Annotated[
+        float | None, typer.Option("--delay", min=0, help="Seconds until the message is delivered.")
+    ] = None,
+    tags: Annotated[str, typer.Option("--tags", help="RocketMQ: tag, for filters.")] = "",
+    keys: Annotated[str, typer.Option("--keys", help="RocketMQ: keys to find the message by.")] = "",
+    count: Annotated[int, typer.Option("--count", "-c", min=1, help="Send it this many times.")] = 1,
+    rate: Annotated[float | None, typer.Option("--rate", min=0.001, help="Messages a second.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Publish messages; exit code 3 where one reaches nobody, as far as the door tells it."""
+    """Publish messages. The exit code is 3 if one reaches no queue, which AMQP and MQTT 5 report."""
     from gateway.commands.doors.running import run
 
     def make(content: bytes) -> Outgoing:
@@ -57,9 +61,9 @@ def publish(
         refuse("the target is empty: a topic such as plant/1/temp, or a routing key")
     pairs = read_headers(headers)
     if [body is not None, file is not None, size is not None].count(True) > 1:
-        refuse("a message is BODY, --file or --size, one of them")
+        refuse("give only one of BODY, --file and --size")
     if lines and (body is not None or size is not None):
-        refuse("--lines: they are of stdin, or of --file")
+        refuse("--lines reads stdin or --file: leave out BODY and --size")
     content = None if body is None else body.encode(errors="surrogateescape")
     if size is not None:
         content = b"x" * size
@@ -69,7 +73,7 @@ def publish(
     print_done({"sent": total.sent, "unreached": total.unreached}, as_json=as_json)
     if total.unreached:
         few = "the message reaches" if total.sent == 1 else f"{total.unreached} of {total.sent} messages reach"
-        refuse(f"{few} nobody", code=EXIT_NOTHING)
+        refuse(f"{few} no queue", code=EXIT_NOTHING)
 
 
 class _Total:
@@ -84,7 +88,7 @@ def read_headers(texts: list[str] | None) -> dict[str, str]:
     pairs = [text.partition("=") for text in texts or []]
     for name, equals, _ in pairs:
         if not (name and equals):
-            refuse(f"--header {name}{equals}: it has to be NAME=VALUE")
+            refuse(f"--header {name}{equals}: give NAME=VALUE")
     return {name: value for name, _, value in pairs}
 
 

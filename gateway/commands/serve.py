@@ -20,11 +20,11 @@ def serve(
     namesrv: Annotated[str | None, typer.Option(help="HOST:PORT of the RocketMQ name server, or off.")] = None,
     broker: Annotated[str | None, typer.Option(help="HOST:PORT of the RocketMQ broker, or off.")] = None,
     admin: Annotated[str | None, typer.Option(help="HOST:PORT of the admin API, or off.")] = None,
-    flush: Annotated[str | None, typer.Option(help="sync or async: when an acknowledgement is sent.")] = None,
+    flush: Annotated[str | None, typer.Option(help="sync: acknowledge when on disk; async: at once.")] = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
     log_format: Annotated[str | None, typer.Option(help="text or json.")] = None,
 ) -> None:
-    """Run the gateway until SIGTERM or SIGINT; SIGHUP has it read its settings again."""
+    """Run the gateway until SIGTERM or SIGINT; on SIGHUP it reads its settings again."""
     if sys.platform != "linux":
         refuse(f"the gateway runs on Linux; this is {sys.platform}")
     from gateway.serving import USE_ERRORS, run_gateway

@@ -43,7 +43,7 @@ def status(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the gateway: what it stores, and its connections, by door."""
+    """Show the state of the gateway: what it stores, its alarms and connections."""
     client = AdminClient(admin, user, password)
     show_answer(lambda: client.get("/api/overview"), _tell, as_json=as_json, watch=watch)
 
@@ -116,14 +116,14 @@ def rows_of(doors: dict[str, Any], before: dict[str, Any] | None = None, passed_
 
 def top(
     *,
-    every: float = typer.Option(1.0, min=0.2, help="Seconds from one look to the next."),
-    count: int = typer.Option(0, min=0, help="So many looks, 0 for no end."),
+    every: float = typer.Option(1.0, min=0.2, help="Seconds between two screens."),
+    count: int = typer.Option(0, min=0, help="Number of screens, 0 for no end."),
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show rates by door and the deepest queues, live, until Ctrl-C; as JSON each look is a line."""
+    """Show rates by door and the deepest queues, live, until Ctrl-C. With --json each screen is a line."""
     from itertools import islice
 
     looks = islice(_look(AdminClient(admin, user, password), every), count or None)

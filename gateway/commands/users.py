@@ -17,12 +17,13 @@ from gateway.commands.output import Column, print_done, print_json, print_listed
 from gateway.commands.refusing import refuse
 
 user_cli = typer.Typer(**PLAIN, help="Make, change, disable, delete and list the users of the data folder.")
-NameArgument = Annotated[str, typer.Argument(help="A user.", autocompletion=complete_users)]
+NameArgument = Annotated[str, typer.Argument(help="Name of the user.", autocompletion=complete_users)]
 NewPasswordOption = Annotated[
-    str | None, typer.Option("--new-password", help="Ask for none; other users of the machine can see it.")
+    str | None,
+    typer.Option("--new-password", help="The password, in place of a prompt; other users of this machine can see it."),
 ]
 StdinOption = Annotated[bool, typer.Option("--password-stdin", help="The new password is the first line of stdin.")]
-GenerateOption = Annotated[bool, typer.Option("--generate", help="Make the new password up, and print it.")]
+GenerateOption = Annotated[bool, typer.Option("--generate", help="Generate the new password, and print it.")]
 TAGS = ("administrator", "monitoring", "policymaker", "management")  # as `gateway.settings.UserTag`
 VhostOption = Annotated[
     str, typer.Option("--vhost", help="The virtual host; MQTT and RocketMQ are in /.", autocompletion=complete_vhosts)
@@ -49,7 +50,7 @@ def add(
     tags: Annotated[
         list[str] | None, typer.Option("--tag", help="administrator, monitoring, policymaker or management.")
     ] = None,
-    secret: Annotated[str, typer.Option(help="What the user's RocketMQ clients sign with.")] = "",
+    secret: Annotated[str, typer.Option(help="The secret that the user's RocketMQ clients sign with.")] = "",
     new_password: NewPasswordOption = None,
     password_stdin: StdinOption = False,
     generate: GenerateOption = False,
@@ -58,25 +59,25 @@ def add(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a user. It has no permissions until `lmq grant`: only rules allow it something.
+    """Make a user. Until `lmq grant` it may do only what rules allow.
 
-    The password is asked for twice.
+    The command asks for the password twice.
     """
     check_tags(tags)
     _check_asker(user, password)
     client = AdminClient(admin, user, password)
     if any(one["name"] == name for one in client.ask("/api/users")):
-        refuse(f"user {name!r} is there already: see `lmq user passwd` and `lmq user tags`")
+        refuse(f"user {name!r} exists already: see `lmq user passwd` and `lmq user tags`")
     plain = _new_password(new_password, from_stdin=password_stdin, generate=generate)
     client.send("PUT", f"/api/users/{quote(name)}", {"password": plain, "tags": tags or [], "secret": secret})
     _print_set({"added": name, "tags": tags or []}, plain, is_generated=generate, as_json=as_json)
-    hint = f"for everything: lmq grant {shlex.quote(name)} --all"
-    print(f"lmq: {name!r} has no permissions yet, and may do what rules allow alone; {hint}", file=sys.stderr)
+    hint = f"to allow everything: lmq grant {shlex.quote(name)} --all"
+    print(f"lmq: {name!r} has no permissions yet, and may do only what rules allow; {hint}", file=sys.stderr)
 
 
 def _check_asker(user: str | None, password: str | None) -> None:
     if password is not None and user is None:
-        refuse("--password is that of --user; the new one is asked for, or: --password-stdin, --generate")
+        refuse("--password is for --user; for the new password use the prompt, --password-stdin or --generate")
 
 
 def _new_password(given: str | None, *, from_stdin: bool, generate: bool) -> str:
@@ -84,7 +85,7 @@ def _new_password(given: str | None, *, from_stdin: bool, generate: bool) -> str
     import secrets
 
     if [given is not None, from_stdin, generate].count(True) > 1:
-        refuse("--new-password, --password-stdin and --generate: one of them")
+        refuse("give only one of --new-password, --password-stdin and --generate")
     if generate:
         return secrets.token_urlsafe(GENERATED_BYTES)
     if given is not None:
@@ -106,7 +107,7 @@ def check_tags(tags: list[str] | None) -> None:
     """Refuse a tag that says nothing here."""
     for tag in tags or []:
         if tag not in TAGS:
-            refuse(f"{tag!r} is no tag; they are {', '.join(TAGS[:-1])} and {TAGS[-1]}")
+            refuse(f"{tag!r} is not a tag; tags are {', '.join(TAGS[:-1])} and {TAGS[-1]}")
 
 
 @user_cli.command("passwd")
@@ -121,7 +122,7 @@ def change_password(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Give a user another password; connections that came in by the old one are closed."""
+    """Set a user's password; connections that used the old one are closed."""
     _check_asker(user, password)
     plain = _new_password(new_password, from_stdin=password_stdin, generate=generate)
     AdminClient(admin, user, password).send("PUT", f"/api/lmq/users/{quote(name)}/password", {"password": plain})
@@ -138,7 +139,7 @@ def set_tags(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Set the tags of a user, none to take them all back."""
+    """Set the tags of a user; without TAGS remove them all."""
     check_tags(tags)
     AdminClient(admin, user, password).send("PUT", f"/api/lmq/users/{quote(name)}/tags", {"tags": tags or []})
     print_done({"changed": name, "tags": tags or []}, as_json=as_json)
@@ -153,7 +154,7 @@ def disable(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Let nobody in as a user until `lmq user enable`; its connections are closed, its MQTT sessions stay."""
+    """Disable a user. Until `lmq user enable` its logins are refused; its MQTT sessions stay."""
     AdminClient(admin, user, password).send("POST", f"/api/lmq/users/{quote(name)}/disable")
     print_done({"disabled": name}, as_json=as_json)
 
@@ -167,7 +168,7 @@ def enable(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Let a user in again that was disabled, with the password, tags, rights and tokens that it had."""
+    """Enable a disabled user, with its old password, tags, rights and tokens."""
     AdminClient(admin, user, password).send("POST", f"/api/lmq/users/{quote(name)}/enable")
     print_done({"enabled": name}, as_json=as_json)
 
@@ -182,14 +183,14 @@ def delete(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete a user with the permissions; the user's connections are closed."""
+    """Delete a user with its permissions and tokens, and close its connections."""
     client = AdminClient(admin, user, password)
     path = f"/api/users/{quote(name)}"
     if not yes:
         client.ask(path)
         places = [one["vhost"] for one in client.ask(f"{path}/permissions")]
         lost = f"permissions in {', '.join(places)}" if places else "no permissions"
-        confirm(f"user {name!r} goes with {lost}, and with open connections and tokens", yes=False)
+        confirm(f"this deletes user {name!r} with {lost}, its tokens, and its open connections", yes=False)
     client.send("DELETE", path)
     print_done({"deleted": name}, as_json=as_json)
 
@@ -203,7 +204,7 @@ def list_users(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the users and what they may do in each virtual host."""
+    """List the users with their permissions in each virtual host."""
     client = AdminClient(admin, user, password)
 
     def ask() -> dict[str, Any]:
@@ -221,26 +222,26 @@ def set_limits(
     name: NameArgument,
     *,
     connections_max: Annotated[
-        int | None, typer.Option("--max-connections", help="Open at once, all doors together; below 0 for no limit.")
+        int | None, typer.Option("--max-connections", help="Open connections at all doors together; below 0: no limit.")
     ] = None,
     channels_max: Annotated[
-        int | None, typer.Option("--max-channels", help="Of AMQP, open at once; below 0 for no limit.")
+        int | None, typer.Option("--max-channels", help="Open AMQP channels; below 0: no limit.")
     ] = None,
     messages_rate: Annotated[
-        int | None, typer.Option(help="Messages a second that the user may publish; below 0 for any.")
+        int | None, typer.Option(help="Messages a second that the user may publish; below 0: no limit.")
     ] = None,
     bytes_rate: Annotated[int | None, typer.Option(help="The same for bytes of bodies.")] = None,
     messages_out_rate: Annotated[
-        int | None, typer.Option(help="Messages a second that the user is sent; below 0 for any.")
+        int | None, typer.Option(help="Messages a second that the user is sent; below 0: no limit.")
     ] = None,
     bytes_out_rate: Annotated[int | None, typer.Option(help="The same for bytes of bodies.")] = None,
-    connects_rate: Annotated[int | None, typer.Option(help="Logins a second; below 0 for any.")] = None,
+    connects_rate: Annotated[int | None, typer.Option(help="Logins a second; below 0: no limit.")] = None,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Set limits of a user, and show those that it has."""
+    """Set limits of a user, and show them."""
     client = AdminClient(admin, user, password)
     path = f"/api/user-limits/{quote(name)}"
     limits = {
@@ -279,17 +280,19 @@ def rows_of(users: list[dict[str, Any]], permissions: list[dict[str, Any]]) -> l
 def grant(
     name: NameArgument,
     *,
-    configure: Annotated[str, typer.Option(help="Names that may be made and removed: an expression.")] = NOTHING,
-    write: Annotated[str, typer.Option(help="Names that may be written to.")] = NOTHING,
-    read: Annotated[str, typer.Option(help="Names that may be read.")] = NOTHING,
-    everything: Annotated[bool, typer.Option("--all", help="All names, for all of that.")] = False,
+    configure: Annotated[
+        str, typer.Option(help="Names that the user may make and remove: a regular expression.")
+    ] = NOTHING,
+    write: Annotated[str, typer.Option(help="Names that it may write to.")] = NOTHING,
+    read: Annotated[str, typer.Option(help="Names that it may read.")] = NOTHING,
+    everything: Annotated[bool, typer.Option("--all", help="The same as --configure .* --write .* --read .*")] = False,
     vhost: VhostOption = "/",
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Set what a user may do in a virtual host, in place of what was set before; amq.topic are MQTT's topics."""
+    """Set what a user may do in a virtual host, replacing what was set before. MQTT topics belong to amq.topic."""
     rights = (EVERYTHING,) * 3 if everything else (configure, write, read)
     said = dict(zip(("configure", "write", "read"), rights, strict=True))
     AdminClient(admin, user, password).send("PUT", f"/api/permissions/{quote(vhost)}/{quote(name)}", said)

@@ -19,13 +19,13 @@ LIBRARIES = (
 
 def version(
     *,
-    server: Annotated[bool, typer.Option("--server", help="Ask the gateway for its version, too.")] = False,
+    server: Annotated[bool, typer.Option("--server", help="Also ask the gateway for its version.")] = False,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the versions of what is installed here; `--version` prints the first of them alone."""
+    """Show the versions of the installed packages. `lmq --version` prints only that of the gateway."""
     told: dict[str, object] = {"lmq-gateway": VERSION, **_installed()}
     if server:
         told["gateway"] = AdminClient(admin, user, password).get("/api/overview")["lmq"]["version"]

@@ -36,22 +36,22 @@ UNDEFINED = "undefined"  # as RabbitMQ says it of a virtual host without a type 
 def add(
     name: NameArgument,
     *,
-    description: Annotated[str | None, typer.Option(help="What it is for.")] = None,
-    tags: Annotated[list[str] | None, typer.Option("--tag", help="A word about it; again for another one.")] = None,
+    description: Annotated[str | None, typer.Option(help="Description.")] = None,
+    tags: Annotated[list[str] | None, typer.Option("--tag", help="Tag; repeatable.")] = None,
     queue_type: Annotated[
         str | None,
-        typer.Option("--default-queue-type", help="Of queues that say none: classic, quorum or stream."),
+        typer.Option("--default-queue-type", help="Type of queues declared without one: classic, quorum or stream."),
     ] = None,
     connections_max: Annotated[
-        int | None, typer.Option("--max-connections", help="Open to it at once; below 0 for no limit.")
+        int | None, typer.Option("--max-connections", help="Open connections; below 0: no limit.")
     ] = None,
-    queues_max: Annotated[int | None, typer.Option("--max-queues", help="In it; below 0 for no limit.")] = None,
+    queues_max: Annotated[int | None, typer.Option("--max-queues", help="Queues; below 0: no limit.")] = None,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a virtual host, or say other things of one that is there."""
+    """Make a virtual host, or change the properties of an existing one."""
     client = AdminClient(admin, user, password)
     said = {"description": description, "tags": tags or None, "default_queue_type": queue_type}
     client.send("PUT", f"/api/vhosts/{quote(name)}", said)
@@ -71,13 +71,13 @@ def delete(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete a virtual host: its connections are closed, its exchanges, queues and messages go."""
+    """Delete a virtual host with its exchanges, queues and messages, and close its connections."""
     client = AdminClient(admin, user, password)
     found = client.ask(f"/api/vhosts/{quote(name)}")
     ours = found["lmq"]
     lost = f"{ours['queues']} queues, their messages and {ours['connections']} connections"
-    topics = ", beside the topics of MQTT, which stay" if ours["has_mqtt_topics"] else ""
-    confirm(f"virtual host {name!r} goes with {lost}{topics}", yes=yes)
+    topics = "; the topics of MQTT stay" if ours["has_mqtt_topics"] else ""
+    confirm(f"this deletes virtual host {name!r} with {lost}{topics}", yes=yes)
     client.send("DELETE", f"/api/vhosts/{quote(name)}")
     print_done({"deleted": name}, as_json=as_json)
 
@@ -91,7 +91,7 @@ def list_vhosts(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the virtual hosts with how much is in them."""
+    """List the virtual hosts with their connections and queues."""
     client = AdminClient(admin, user, password)
     show_answer(lambda: client.get("/api/vhosts"), _tell, as_json=as_json, watch=watch)
 

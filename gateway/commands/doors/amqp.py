@@ -154,7 +154,7 @@ async def _queues_of(channel: AbstractChannel, wanted: Wanted) -> list[AbstractQ
     if wanted.shares:
         return [await channel.get_queue(name, ensure=True) for name in wanted.names]
     if wanted.start is not None:
-        raise LinkError("--from: a queue of its own begins now; `lmq consume QUEUE --from` reads one again", 2)
+        raise LinkError("--from: an AMQP subscription begins now; `lmq consume QUEUE --from` reads a queue again", 2)
     queue = await channel.declare_queue(exclusive=True, auto_delete=True)
     for name in wanted.names:
         await queue.bind(wanted.exchange, name)

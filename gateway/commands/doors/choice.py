@@ -21,7 +21,9 @@ def make_link(place: Place) -> Link:
 
             return AmqpLink(place)
     except ModuleNotFoundError as error:
-        refuse(f"{error.name} is not installed, a client of {place.door.upper()}; add it with: {ADD_CLIENTS}", error)
+        refuse(
+            f"{error.name}, the client for {place.door.upper()}, is not installed; add it with: {ADD_CLIENTS}", error
+        )
     from gateway.commands.doors.rocketmq import RocketmqLink
 
     return RocketmqLink(place)

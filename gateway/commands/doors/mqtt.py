@@ -103,7 +103,7 @@ class MqttLink(aiomqtt.Client):
             raise LinkError(f"mqtt {self._place.address}: {why}", EXIT_UNREACHABLE)
         value, reason = self._answers.pop(told.mid).result()
         if value == UNKNOWN_ID and message.qos > 1:  # the library passes over the reason in the first answer
-            raise LinkError("mqtt refuses the message; --qos 1 says why")
+            raise LinkError("mqtt refuses the message; try --qos 1 to see the reason")
         if value >= FAILURE:
             raise LinkError(f"mqtt refuses the message: {reason}", _code_of(value))
         return None if message.retain or delay is not None else value != NOBODY
@@ -147,7 +147,7 @@ class MqttLink(aiomqtt.Client):
 def _filter_of(name: str, wanted: Wanted) -> str:
     if wanted.shares:
         if wanted.start is not None:
-            raise LinkError("--from: what a group shares in MQTT begins now; `lmq subscribe --from` reads again", 2)
+            raise LinkError("--from: an MQTT group begins now; `lmq subscribe --from` reads old messages", 2)
         return name if name.startswith(("$share/", "$queue/")) else f"$share/{wanted.group}/{name}"
     return name if wanted.start is None else f"$replay/{_start_of(wanted.start)}/{name}"
 
@@ -160,7 +160,7 @@ def _start_of(start: Start) -> str:
     if start.kind is StartKind.MOMENT:
         return datetime.fromtimestamp(start.number / 1_000, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
     if start.word != "first":
-        raise LinkError(f"--from {start.word}: in MQTT it is first, an offset, or a moment", EXIT_WRONG_USE)
+        raise LinkError(f"--from {start.word}: MQTT accepts first, an offset, or a time", EXIT_WRONG_USE)
     return "0"
 
 

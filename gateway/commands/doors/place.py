@@ -85,24 +85,26 @@ def _make_place(
     door: Annotated[Door, typer.Option("--door", "-d", help="The protocol.")] = Door.MQTT,
     server: Annotated[
         str | None,
-        typer.Option("--server", "-s", envvar="LMQ_CLI_SERVER", help="HOST or HOST:PORT; else this machine."),
+        typer.Option("--server", "-s", envvar="LMQ_CLI_SERVER", help="HOST or HOST:PORT; default: this machine."),
     ] = None,
     user: Annotated[
-        str | None, typer.Option("--user", envvar="LMQ_CLI_USER", help="The user; for RocketMQ the access key.")
+        str | None, typer.Option("--user", envvar="LMQ_CLI_USER", help="User name; RocketMQ: access key.")
     ] = None,
     password: Annotated[
         str | None,
-        typer.Option("--password", envvar="LMQ_CLI_PASSWORD", help="The user's; for RocketMQ the secret key."),
+        typer.Option("--password", envvar="LMQ_CLI_PASSWORD", help="Password; RocketMQ: secret key."),
     ] = None,
     vhost: Annotated[
         str, typer.Option("--vhost", help="AMQP: the virtual host.", autocompletion=complete_vhosts)
     ] = "/",
     client: Annotated[str | None, typer.Option("--client", help="MQTT: the client identifier.")] = None,
-    tls: Annotated[bool, typer.Option("--tls", help="By TLS; so do --ca, --cert and --insecure.")] = False,
-    ca: Annotated[Path | None, typer.Option("--ca", help="PEM file with the issuers of servers' certificates.")] = None,
-    cert: Annotated[Path | None, typer.Option("--cert", help="PEM file of the certificate that is shown.")] = None,
-    key: Annotated[Path | None, typer.Option("--key", help="PEM file of its key, where that is another.")] = None,
-    insecure: Annotated[bool, typer.Option("--insecure", help="By TLS, to whatever server answers.")] = False,
+    tls: Annotated[bool, typer.Option("--tls", help="Use TLS; --ca, --cert and --insecure imply it.")] = False,
+    ca: Annotated[Path | None, typer.Option("--ca", help="PEM file of the authorities to trust.")] = None,
+    cert: Annotated[Path | None, typer.Option("--cert", help="PEM file of the client certificate.")] = None,
+    key: Annotated[Path | None, typer.Option("--key", help="PEM file of its key, if not in --cert.")] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Use TLS without checking the server's certificate.")
+    ] = False,
 ) -> Place:
     wanted = Tls(ca, cert, key, insecure) if tls or ca or cert or insecure else None
     host, port = _parse_server(server or HOST, PORTS[door][wanted is not None])
@@ -114,5 +116,5 @@ def _parse_server(text: str, default: int) -> tuple[str, int]:
     if not separator or (":" in host and not host.endswith("]")):
         return text.removeprefix("[").removesuffix("]"), default
     if not port.isascii() or not port.isdigit() or int(port) > PORT_MAX:
-        refuse(f"--server {text}: it is HOST or HOST:PORT")
+        refuse(f"--server {text}: give HOST or HOST:PORT")
     return host.removeprefix("[").removesuffix("]"), int(port)

@@ -122,7 +122,7 @@ class RocketmqLink:
     async def _take(self, names: list[str], wanted: Wanted) -> AsyncGenerator[Message]:
         start = wanted.start
         if start is not None and start.word not in {"first", "last", "next"}:
-            raise LinkError("--from: a group begins at first or last; see `lmq group reset` for one that is there", 2)
+            raise LinkError("--from: a new group begins at first or last; for an existing one use `lmq group reset`", 2)
         begin: Any = "first" if start is not None and start.word == "first" else "last"
         consumer = SimpleConsumer(self._place.address, wanted.group, consume_from=begin, **self._open)
         self._simple = await self._stack.enter_async_context(consumer)

@@ -23,7 +23,7 @@ def make_context(tls: Tls | None) -> ssl.SSLContext | None:
         if tls.cert is not None:
             context.load_cert_chain(tls.cert, tls.key)
     except OSError as error:  # among them ssl.SSLError
-        refuse(f"--ca, --cert or --key cannot be used: {error}", error)
+        refuse(f"cannot use --ca, --cert or --key: {error}", error)
     if tls.insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

@@ -95,7 +95,7 @@ def _split_access(line: Line) -> tuple[str, str]:
     if access in ACTIONS_BY_ACCESS:
         return access, topic_filter.strip()
     if topic_filter and line.word in {"topic", "pattern"}:
-        raise MosquittoFileError(f"{line.place}: {access}: neither read, write, readwrite nor deny")
+        raise MosquittoFileError(f"{line.place}: {access}: must be read, write, readwrite or deny")
     return "readwrite", line.rest
 
 

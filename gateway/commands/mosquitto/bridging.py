@@ -45,7 +45,7 @@ class Bridge:
         elif line.word in {"address", "addresses"}:
             first, *others = line.rest.split() or [""]
             if not first:
-                raise MosquittoFileError(f"{line.place}: {line.word}: not as mosquitto.conf(5) has it")
+                raise MosquittoFileError(f"{line.place}: {line.word}: not valid by mosquitto.conf(5)")
             self._table["address"] = first if ":" in first else f"{first}:{PORT}"
             self._hints += [f"{line.place}: {address}: a bridge has one address" for address in others]
         elif line.word in PASSWORDS:
@@ -78,7 +78,7 @@ def _topic(line: Line) -> dict[str, Any]:
     except ValueError as error:
         raise MosquittoFileError(f"{line.place}: {line.rest}: {error}") from error
     if not pattern or (direction or "out") not in _DIRECTIONS or (qos or "0") not in {"0", "1", "2"}:
-        raise MosquittoFileError(f"{line.place}: topic {line.rest}: not as mosquitto.conf(5) has it")
+        raise MosquittoFileError(f"{line.place}: topic {line.rest}: not valid by mosquitto.conf(5)")
     topic = {"filter": pattern, "direction": direction or "out", "qos": int(qos or "0")}
     prefixes = {"local_prefix": local_prefix, "remote_prefix": remote_prefix}
     return topic | {name: prefix for name, prefix in prefixes.items() if prefix}

@@ -43,7 +43,7 @@ def read_bool(line: Line) -> bool:
     """
     said = line.rest.partition(" ")[0]
     if said not in _BOOLS:
-        raise MosquittoFileError(f"{line.place}: {line.word} {line.rest}: neither true nor false")
+        raise MosquittoFileError(f"{line.place}: {line.word} {line.rest}: must be true or false")
     return _BOOLS[said]
 
 

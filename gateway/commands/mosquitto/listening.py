@@ -89,7 +89,9 @@ class Listener:
                 raise MosquittoFileError(f"{self.place}: require_certificate needs a cafile here")
             tls |= {"client_ca": self._text("cafile"), "crl": self._text("crlfile"), "user_from": self._user_from()}
         elif self._user_from():
-            raise MosquittoFileError(f"{self.place}: lets nobody in: users by certificates, and no require_certificate")
+            raise MosquittoFileError(
+                f"{self.place}: no client could log in: users come from certificates, and require_certificate is off"
+            )
         version = self._text("tls_version").removeprefix("tlsv")
         tls |= {"ciphers": self._text("ciphers"), "version_min": version if version == "1.3" else ""}
         return {name: value for name, value in tls.items() if value}

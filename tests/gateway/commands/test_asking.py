@@ -29,8 +29,11 @@ def test_what_cannot_be_taken_back_is_asked_for(monkeypatch, capsys):
     asking.confirm("all of it goes", yes=True)
     monkeypatch.setattr(asking.sys, "stdin", Terminal("y\n"))
     asking.confirm("all of it goes", yes=False)
-    assert capsys.readouterr().err == "all of it goes. Is it meant? [y/N] "
-    for answer, words in ((Terminal("\n"), "nothing is done"), (io.StringIO("y\n"), "all of it goes; say --yes")):
+    assert capsys.readouterr().err == "all of it goes. Go on? [y/N] "
+    for answer, words in (
+        (Terminal("\n"), "nothing was done"),
+        (io.StringIO("y\n"), "all of it goes; add --yes to do it"),
+    ):
         monkeypatch.setattr(asking.sys, "stdin", answer)
         with pytest.raises(typer.Exit):
             asking.confirm("all of it goes", yes=False)

@@ -30,7 +30,8 @@ def test_clients_that_are_not_there_cannot_be_parted_with(running):
     admin = f"127.0.0.1:{running.port('admin')}"
     check_told(call_lmq("connection", "close", "999999", "--admin", admin), "^lmq: no connection '999999'$", code=4)
     with stayed(running, "parted"):
-        told = "^lmq: session 'parted' goes with its subscriptions and what waits for the client; say --yes"
+        lost = "its subscriptions and the messages that wait for the client"
+        told = f"^lmq: this deletes session 'parted' with {lost}; add --yes"
         check_told(call_lmq("session", "end", "parted", "--admin", admin), told)
         ended = call_lmq("session", "end", "parted", "--yes", "--json", "--admin", admin)
         assert (ended.exit_code, json.loads(ended.stdout)) == (0, {"ended": "parted"})

@@ -216,13 +216,13 @@ def test_an_empty_topic_is_refused_in_words():
 
 
 def test_a_publish_of_nothing_is_told_what_is_missing():
-    check_told(call_lmq("explain", "publish"), "^lmq: what is published\\? --topic plant/1/temp, or of AMQP --key")
+    check_told(call_lmq("explain", "publish"), "^lmq: say what is published: --topic plant/1/temp, or for AMQP --key")
     both = call_lmq("explain", "publish", "--topic", "a/b", "--exchange", "x", "--key", "b")
-    check_told(both, "^lmq: --exchange and --key are of AMQP, and --topic is of mqtt: leave one")
-    check_told(call_lmq("explain", "publish", "--topic", "a/b", "--vhost", "v"), "^lmq: --vhost is of AMQP")
+    check_told(both, "^lmq: --exchange and --key are for AMQP, and --topic is for mqtt: leave one")
+    check_told(call_lmq("explain", "publish", "--topic", "a/b", "--vhost", "v"), "^lmq: --vhost is for AMQP")
     both = call_lmq("explain", "publish", "--door", "amqp", "--topic", "a/b", "--key", "b")
-    check_told(both, "^lmq: --topic is of MQTT and RocketMQ")
-    check_told(call_lmq("explain", "publish", "--door", "mqtt"), "--exchange and --key are AMQP's, not mqtt's")
+    check_told(both, "^lmq: --topic is for MQTT and RocketMQ")
+    check_told(call_lmq("explain", "publish", "--door", "mqtt"), "--exchange and --key are for AMQP, not mqtt")
 
 
 @pytest.mark.slow
@@ -242,6 +242,6 @@ def test_explain_tells_whether_a_user_may_and_the_rule_that_decides(running):
     assert (found["is_allowed"], found["by"]) == (False, "rule 'no-pia'")
     told = call_lmq("explain", "right", "enter", "--vhost", "none", "--as", "pia", "--door", "amqp", *admin).stdout
     assert told == "refused: user 'pia' may not use vhost 'none' by permissions of the user\n"
-    check_told(call_lmq("explain", "right", "read", *admin), "^lmq: what is it about")
+    check_told(call_lmq("explain", "right", "read", *admin), "^lmq: read needs a topic")
     assert call_lmq("rule", "remove", "no-pia", *admin).exit_code == 0
     assert call_lmq("user", "delete", "pia", "--yes", *admin).exit_code == 0

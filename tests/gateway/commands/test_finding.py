@@ -35,7 +35,7 @@ def test_a_queue_is_shown_by_its_name_its_filter_or_its_light_queue(running, sho
     assert json.loads(show("only-far", "--json").stdout)["vhost"] == "far"
     check_told(show("only-far", "--vhost", "/"), "no queue is called 'only-far' in virtual", code=4)
     with listening(running, "shown"):
-        check_told(show("shown"), "several queues are called 'shown': say --door", code=2)
+        check_told(show("shown"), "several queues are called 'shown': add --door", code=2)
         assert json.loads(show("shown", "--door", "mqtt", "--json").stdout)["door"] == "mqtt"
 
 

@@ -15,7 +15,7 @@ def test_moments_are_read_and_are_utc_where_they_do_not_say(capsys):
         read_moment("yesterday")
     assert (
         capsys.readouterr().err
-        == "lmq: 'yesterday' is no moment such as 2026-01-31T12:00, and no while ago such as -1h\n"
+        == "lmq: 'yesterday' is neither a time such as 2026-01-31T12:00 nor a while ago such as -1h\n"
     )
 
 

@@ -25,7 +25,7 @@ def test_policies_are_set_listed_and_deleted(running):
     (found,) = json.loads(call_lmq("policy", "list", "--json", "--operator", "--vhost", "/", *admin).stdout)
     assert (found["definition"], found["priority"], found["apply-to"]) == ({"expires": 5}, 7, "all")
     check_told(call_lmq("policy", "set", "q", "(", "{}", *admin), "^lmq: Validation failed")
-    check_told(call_lmq("policy", "set", "q", "a", "{", *admin), "^lmq: the definition is no JSON")
+    check_told(call_lmq("policy", "set", "q", "a", "{", *admin), "^lmq: the definition is not JSON")
     for sort in ([], ["--operator"]):
         gone = {"deleted": "p", "vhost": "/", "operator": bool(sort)}
         assert told_json("policy", "delete", "p", *sort, *admin) == gone

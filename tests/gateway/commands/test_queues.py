@@ -33,7 +33,11 @@ def test_a_queue_is_looked_into_moved_purged_and_deleted(running, lmq):
     assert "hello" in told
     assert "exchange         (default)" in told
     assert [one["offset"] for one in json.loads(lmq("queue", "peek", "from", "--undone", "--json").stdout)] == [0, 1, 2]
-    check_told(lmq("queue", "peek", "from", "--undone", "--offset", "1"), "^lmq: --undone says where to begin", code=2)
+    check_told(
+        lmq("queue", "peek", "from", "--undone", "--offset", "1"),
+        "^lmq: give only one of --undone, --offset and --at",
+        code=2,
+    )
     beyond = lmq("queue", "peek", "from", "--offset", "99")
     assert (beyond.stdout, beyond.stderr) == ("", "lmq: 'from' has no message there: its offsets are 0 to 2\n")
     assert "its offset" not in lmq("queue", "peek", "from").stderr
@@ -43,17 +47,17 @@ def test_a_queue_is_looked_into_moved_purged_and_deleted(running, lmq):
     assert json.loads(lmq("queue", "move", "from", "to", "--count", "1", "--json").stdout)["moved"] == 1
     check_told(lmq("queue", "move", "from"), "moved 0, 1 left: the gateway cannot tell where they died", code=2)
     check_told(lmq("queue", "delete", "to", "--if-empty"), "queue 'to' in vhost '/' not empty")
-    check_told(lmq("queue", "purge", "to"), "^lmq: queue 'to' is emptied of 2 messages; say --yes if it is meant$")
+    check_told(lmq("queue", "purge", "to"), "^lmq: this deletes 2 messages of queue 'to'; add --yes to do it$")
     purged = lmq("queue", "purge", "to", "--yes", "--json")
     assert (purged.exit_code, json.loads(purged.stdout)) == (0, {"purged": "to", "vhost": "/"})
     assert lmq("queue", "purge", "to").exit_code == 0  # there is nothing to lose
     deleted = lmq("queue", "delete", "to", "--if-empty", "--json")
     assert (deleted.exit_code, json.loads(deleted.stdout)) == (0, {"deleted": "to", "vhost": "/"})
-    check_told(lmq("queue", "delete", "from"), "^lmq: queue 'from' goes with 1 message; say --yes if it is meant$")
+    check_told(lmq("queue", "delete", "from"), "^lmq: this deletes queue 'from' with 1 message; add --yes to do it$")
     assert lmq("queue", "delete", "from", "--yes").exit_code == 0
     check_told(lmq("queue", "delete", "from"), "^lmq: no queue 'from' in vhost '/'$", code=4)
     check_told(lmq("queue", "peek", "none"), "no queue is called 'none'", code=4)
-    check_told(call_lmq("publish", "nobody", "hello", *amqp), "^lmq: the message reaches nobody$", code=3)
+    check_told(call_lmq("publish", "nobody", "hello", *amqp), "^lmq: the message reaches no queue$", code=3)
 
 
 def test_letters_that_stay_are_told_with_an_exit_code(running, lmq):
@@ -97,7 +101,7 @@ def test_what_came_to_a_queue_comes_once_more(running, lmq):
     )
     client.send("DELETE", "/api/users/ann")  # other tests list the users
     left = lmq("queue", "replay", "readings", "again", "--offset", "4")
-    check_told(left, "^lmq: replayed 0, the next is at offset 5; 1 left: only the user in their", code=3)
+    check_told(left, "^lmq: replayed 0, the next is at offset 5; 1 left: only the user in a message's", code=3)
 
 
 def test_dead_letters_of_a_group_are_sent_back_with_the_same_command(running, lmq):

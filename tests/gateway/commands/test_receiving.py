@@ -32,7 +32,9 @@ def test_a_queue_gives_its_messages_once_back_or_to_be_read_again(running):
     assert _take("taken", "--count", "2", *amqp) == ["taken a", "taken b"]
     assert _take("taken", "--count", "1", "--ackmode", "none", "-o", "body", *amqp) == ["c"]
     assert _take("taken", "--count", "1", "--idle", "9", "--ackmode", "reject", "-o", "hex", *amqp) == ["taken 64"]
-    check_told(call_lmq("consume", "taken", "--count", "1", "--idle", "0.2", *amqp), "0 of 1 messages came", code=3)
+    check_told(
+        call_lmq("consume", "taken", "--count", "1", "--idle", "0.2", *amqp), "only 0 of 1 messages came", code=3
+    )
     again = _take("taken", "--from", "1", "--count", "3", "-o", "body", *amqp)
     assert again == ["b", "c", "d"]
     assert _take("taken", "--from", "-1h", "--count", "4", "-o", "body", *amqp) == ["a", "b", "c", "d"]
@@ -74,11 +76,11 @@ def test_ctrl_c_and_a_reader_that_is_gone_end_it_in_peace(running):
 def test_mistakes_are_told(running):
     mqtt, amqp, rocketmq = (at(running, door) for door in ("mqtt", "amqp", "rocketmq"))
     check_told(call_lmq("subscribe", "a/#/b", *mqtt), "mqtt refuses the filter 'a/#/b'")
-    check_told(call_lmq("subscribe", "a", "--from", "soon", *mqtt), "'soon' is no moment")
-    check_told(call_lmq("subscribe", "a", "--from", "last", *mqtt), "first, an offset, or a moment")
+    check_told(call_lmq("subscribe", "a", "--from", "soon", *mqtt), "'soon' is neither a time")
+    check_told(call_lmq("subscribe", "a", "--from", "last", *mqtt), "first, an offset, or a time")
     check_told(call_lmq("subscribe", "a", "--from", "first", *amqp), "lmq consume QUEUE --from")
     check_told(call_lmq("consume", "a", "--from", "first", *mqtt), "lmq subscribe --from")
     check_told(call_lmq("consume", "a", "--from", "5", *rocketmq), "first or last")
-    check_told(call_lmq("consume", "a", "--ackmode", "requeue", *amqp), "say how many by --count")
+    check_told(call_lmq("consume", "a", "--ackmode", "requeue", *amqp), "requeue needs --count")
     check_told(call_lmq("consume", "none", *amqp), "no queue 'none' in vhost '/'", code=4)
     check_told(call_lmq("subscribe", "Nowhere", "--from", "first", *rocketmq), "rocketmq: .*Nowhere", code=4)

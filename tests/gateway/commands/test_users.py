@@ -38,7 +38,7 @@ def test_users_are_made_granted_listed_and_deleted(running):
     admin = ("--admin", f"127.0.0.1:{running.port('admin')}")
     new = ("--new-password", "secret")
     assert call_lmq("user", "add", "bob/1", *new, "--tag", "monitoring", *admin).exit_code == 0
-    check_told(call_lmq("user", "add", "bob/1", "--new-password", "x", *admin), "^lmq: user 'bob/1' is there already")
+    check_told(call_lmq("user", "add", "bob/1", "--new-password", "x", *admin), "^lmq: user 'bob/1' exists already")
     assert call_lmq("grant", "bob/1", "--write", "^a", "--read", ".*", *admin).exit_code == 0
     head, *rows = told_rows("user", "list", *admin)
     assert head == ["name", "tags", "kept in", "comes in", "vhost", "configure", "write", "read"]
@@ -52,7 +52,7 @@ def test_users_are_made_granted_listed_and_deleted(running):
     nowhere = ["bob/1", "administrator", "the data folder", "yes", "-", "-", "-", "-"]
     assert told_rows("user", "list", *admin) == [head, nowhere]
     told = (
-        "^lmq: user 'bob/1' goes with no permissions, and with open connections and tokens; say --yes if it is meant$"
+        "^lmq: this deletes user 'bob/1' with no permissions, its tokens, and its open connections; add --yes to do it$"
     )
     check_told(call_lmq("user", "delete", "bob/1", *admin), told)
     assert call_lmq("user", "delete", "bob/1", "--yes", *admin).exit_code == 0
@@ -115,7 +115,8 @@ def test_a_new_password_is_asked_for_read_or_made_up(running):
     told = call_lmq("user", "add", "ann", "--generate", "--tag", "monitoring", *admin)
     assert told.exit_code == 0
     assert (
-        "has no permissions yet, and may do what rules allow alone; for everything: lmq grant ann --all" in told.stderr
+        "has no permissions yet, and may do only what rules allow; to allow everything: lmq grant ann --all"
+        in told.stderr
     )
     (made,) = told.stdout.splitlines()
     assert len(made) == 24
@@ -124,11 +125,11 @@ def test_a_new_password_is_asked_for_read_or_made_up(running):
     assert call_lmq("user", "passwd", "ann", "--password-stdin", *admin, input="other\n").exit_code == 0
     assert call_lmq("status", *admin, "--user", "ann", "--password", made).exit_code == 5
     assert call_lmq("status", *admin, "--user", "ann", "--password", "other").exit_code == 0
-    check_told(call_lmq("user", "add", "eve", "--password", "x", *admin), "--password is that of --user")
-    check_told(call_lmq("user", "passwd", "ann", "--password", "x", *admin), "--password is that of --user")
-    check_told(call_lmq("user", "add", "eve", "--generate", "--password-stdin", *admin), "one of them")
-    check_told(call_lmq("user", "add", "eve", "--generate", "--tag", "bogus", *admin), "'bogus' is no tag")
-    check_told(call_lmq("user", "tags", "ann", "bogus", *admin), "'bogus' is no tag")
+    check_told(call_lmq("user", "add", "eve", "--password", "x", *admin), "--password is for --user")
+    check_told(call_lmq("user", "passwd", "ann", "--password", "x", *admin), "--password is for --user")
+    check_told(call_lmq("user", "add", "eve", "--generate", "--password-stdin", *admin), "give only one of")
+    check_told(call_lmq("user", "add", "eve", "--generate", "--tag", "bogus", *admin), "'bogus' is not a tag")
+    check_told(call_lmq("user", "tags", "ann", "bogus", *admin), "'bogus' is not a tag")
     assert call_lmq("user", "delete", "ann", "--yes", *admin).exit_code == 0
 
 

@@ -25,8 +25,8 @@ def test_virtual_hosts_are_made_listed_and_deleted(running):
     assert told_json("vhost", "delete", "quorums", "--yes", *admin) == {"deleted": "quorums"}
     found = json.loads(call_lmq("vhost", "list", "--json", *admin).stdout)
     assert [one["name"] for one in found] == ["/", "of/plant"]
-    told = "virtual host 'of/plant' goes with 0 queues, their messages and 0 connections; say --yes if it is meant"
+    told = "this deletes virtual host 'of/plant' with 0 queues, their messages and 0 connections; add --yes to do it"
     check_told(call_lmq("vhost", "delete", "of/plant", *admin), told)
-    check_told(call_lmq("vhost", "delete", "/", *admin), "beside the topics of MQTT, which stay; say --yes")
+    check_told(call_lmq("vhost", "delete", "/", *admin), "the topics of MQTT stay; add --yes")
     assert told_json("vhost", "delete", "of/plant", "--yes", *admin) == {"deleted": "of/plant"}
     check_told(call_lmq("vhost", "delete", "of/plant", *admin), "^lmq: no vhost 'of/plant'$", code=4)

@@ -50,5 +50,5 @@ def test_options_come_from_the_environment_and_mistakes_are_told():
     for wrong in ("there:x", "there:70000"):
         result, seen = _call("thing", "-s", wrong)
         assert result.exit_code == 2
-        assert "it is HOST or HOST:PORT" in result.stderr
+        assert "give HOST or HOST:PORT" in result.stderr
         assert not seen

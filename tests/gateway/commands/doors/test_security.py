@@ -19,4 +19,4 @@ def test_files_of_certificates_are_used(tmp_path, capsys):
     assert make_context(Tls(None, None, None, insecure=True)).verify_mode is ssl.CERT_NONE
     with pytest.raises(typer.Exit):
         make_context(Tls(tmp_path / "none", None, None, insecure=False))
-    assert "--ca, --cert or --key cannot be used" in capsys.readouterr().err
+    assert "cannot use --ca, --cert or --key" in capsys.readouterr().err

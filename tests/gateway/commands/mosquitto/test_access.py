@@ -51,7 +51,7 @@ def test_what_a_rule_would_read_otherwise_is_left_out_and_told():
 
 @pytest.mark.parametrize("line", ["topic Read d/#", "pattern Deny d/%u", "topic a b"])
 def test_line_that_gives_what_is_no_right_is_told_with_its_place(line):
-    with pytest.raises(MosquittoFileError, match=r"^acl:2: (Read|Deny|a): neither read, write, readwrite nor deny$"):
+    with pytest.raises(MosquittoFileError, match=r"^acl:2: (Read|Deny|a): must be read, write, readwrite or deny$"):
         read(f"user ann\n{line}\n")
 
 

@@ -62,7 +62,7 @@ def test_names_of_digits_are_texts():
 
 
 def test_bridge_without_an_address_is_told_with_its_line():
-    with pytest.raises(MosquittoFileError, match=r"m\.conf:2: address: not as"):
+    with pytest.raises(MosquittoFileError, match=r"m\.conf:2: address: not valid"):
         bridge("address")
 
 

@@ -98,7 +98,7 @@ def test_lines_belong_to_the_listener_or_bridge_before_them_and_no_line_is_passe
         ("max_queued_messages many", r"m\.conf:1: max_queued_messages many"),
         ("acl_file none", r"cannot read .*none"),
         ("persistent_client_expiration", r"m\.conf:1: persistent_client_expiration "),
-        ("allow_anonymous yes", r"m\.conf:1: allow_anonymous yes: neither true nor false"),
+        ("allow_anonymous yes", r"m\.conf:1: allow_anonymous yes: must be true or false"),
         ("include_dir none", r"m\.conf:1: include_dir none: no such folder"),
         ("per_listener_settings 1", "per_listener_settings"),
         ("plugin /usr/lib/mosquitto_dynamic_security.so", r"m\.conf:1: plugin keeps clients out or apart"),

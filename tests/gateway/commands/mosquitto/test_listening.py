@@ -61,8 +61,8 @@ def test_listener_by_websocket():
     ("said", "why"),
     [
         (["require_certificate true"], "needs a cafile"),
-        (["cafile /ca.pem", "use_identity_as_username true"], "lets nobody in"),
-        (["cafile /ca.pem", "require_certificate maybe"], "neither true nor false"),
+        (["cafile /ca.pem", "use_identity_as_username true"], "no client could log in"),
+        (["cafile /ca.pem", "require_certificate maybe"], "must be true or false"),
     ],
 )
 def test_certificates_that_cannot_be_asked_for_as_there_are_refused(said, why):
