@@ -67,7 +67,7 @@ def check_url(url: str) -> str:
     if not is_whole or not url.isascii() or not url.isprintable() or " " in url:
         raise ValueError("must be an address, such as http://127.0.0.1:8000/auth/user")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("has a name in it: names and passwords are no part of it")
+        raise ValueError("has a user name in it: leave names and passwords out")
     return url
 
 

@@ -23,7 +23,7 @@ _TUNING = {"name", "timeout_ms", "requests_max", "cache_s", "cache_refused_s"}
 def _check_template(text: str) -> str:
     unknown = [name for name in _PLACEHOLDER.findall(text) if name not in PLACEHOLDERS]
     if unknown:
-        raise ValueError(f"${{{unknown[0]}}} is not known here: there are {', '.join(PLACEHOLDERS)}")
+        raise ValueError(f"${{{unknown[0]}}} is unknown; known are {', '.join(PLACEHOLDERS)}")
     return text
 
 
@@ -61,14 +61,14 @@ HeaderText = Annotated[str, AfterValidator(_check_header)]
 class BackendSettings(BaseModel, frozen=True, extra="forbid"):
     """What each back end has, of whatever kind."""
 
-    # what the authenticators of a listener call it; empty: its kind
+    # name in the `authenticators` of a listener; empty: its kind
     name: Annotated[str, Field(max_length=64, pattern="^([a-z][a-z0-9_-]*)?$"), AfterValidator(_check_way)] = ""
-    timeout_ms: Annotated[int, Field(ge=10, le=60_000)] = 5_000  # for one answer; then the login is refused
-    requests_max: Annotated[int, Field(ge=1, le=256)] = 16  # questions under way at once; more wait for their turn
-    cache_s: Annotated[int, Field(ge=0, le=86_400)] = 60  # so long a login that was let in is let in again unasked
-    cache_refused_s: Annotated[int, Field(ge=0, le=3_600)] = 5  # so long a login that was refused is refused unasked
-    groups: tuple[GroupName, ...] = ()  # of everybody that it lets in, beside those that it says
-    admin_tags: bool = False  # groups called as the tags of `auth.users.NAME.tags` let in at the admin API
+    timeout_ms: Annotated[int, Field(ge=10, le=60_000)] = 5_000  # time for one answer; then the login is refused
+    requests_max: Annotated[int, Field(ge=1, le=256)] = 16  # requests under way at once; more wait
+    cache_s: Annotated[int, Field(ge=0, le=86_400)] = 60  # time for which an accepted login is remembered
+    cache_refused_s: Annotated[int, Field(ge=0, le=3_600)] = 5  # time for which a refused login is remembered
+    groups: tuple[GroupName, ...] = ()  # groups of all users that it lets in, beside those of its answer
+    admin_tags: bool = False  # groups with the names of tags (`auth.users.NAME.tags`) count as tags at the admin API
 
     @property
     def called(self) -> str:
@@ -88,27 +88,28 @@ class BackendSettings(BaseModel, frozen=True, extra="forbid"):
 
 
 class HttpBackendSettings(BackendSettings, frozen=True, extra="forbid"):
-    """A web server that is asked about each login, as EMQX and RabbitMQ ask one."""
+    """A web server that decides about each login, in the forms of EMQX and RabbitMQ."""
 
-    kind: Literal["http"]
+    kind: Literal["http"]  # kind of the back end
     url: Url  # where it is asked
-    method: Literal["post", "get"] = "post"  # a get has the fields in its address
-    encoding: Literal["form", "json"] = "form"  # how the body of a post is written
-    # what it is told: names, and texts with `${username}`, `${password}`, `${clientid}`, `${peerhost}`, `${protocol}`
+    method: Literal["post", "get"] = "post"  # method of the request; a get has the fields in its address
+    encoding: Literal["form", "json"] = "form"  # encoding of the body of a post
+    # fields of the request: names, and texts with `${username}`, `${password}`, `${clientid}`, `${peerhost}`,
+    # `${protocol}`
     fields: dict[str, Template] = {
         "username": "${username}",
         "password": "${password}",
         "client_id": "${clientid}",
     }
-    # more headers of each request; not shown, since one may be a key
+    # more headers of each request; never shown, because one may be a key
     headers: Annotated[dict[HeaderName, HeaderText], Field(json_schema_extra={"secret": True}, repr=False)] = {}
     authorization_env: str = ""  # the environment variable that holds the header Authorization
-    ca: Path | None = None  # a PEM file of authorities for its certificate; none: those that this machine trusts
+    ca: Path | None = None  # PEM file of the authorities for its certificate; none: those that this machine trusts
 
     @model_validator(mode="after")
     def _check_fields(self) -> HttpBackendSettings:
         if not any("${username}" in template for template in self.fields.values()):
-            raise ValueError("fields do not say ${username}: everybody would be the same user")
+            raise ValueError("fields lack ${username}: all logins would be the same user")
         if not any("${password}" in template for template in self.fields.values()):
             raise ValueError("fields do not say ${password}: no password would be checked")
         return self
@@ -117,9 +118,9 @@ class HttpBackendSettings(BackendSettings, frozen=True, extra="forbid"):
 class SqlBackendSettings(BackendSettings, frozen=True, extra="forbid"):
     """A table of users in a database."""
 
-    kind: Literal["sql"]
-    dsn: Secret = ""  # which database: `sqlite:/etc/lmq/users.db`, or `postgresql://user:password@host/database`
-    dsn_env: str = ""  # the environment variable that holds it
+    kind: Literal["sql"]  # kind of the back end
+    dsn: Secret = ""  # the database: `sqlite:/etc/lmq/users.db`, or `postgresql://user:password@host/database`
+    dsn_env: str = ""  # environment variable that holds the dsn
     # what is asked, with `${username}`, `${clientid}`, `${peerhost}`, `${protocol}` as values, never as text of the
     # query. The first column is the hash of the password, a column `groups` has the groups; no row: not known here
     query: Template
@@ -129,7 +130,7 @@ class SqlBackendSettings(BackendSettings, frozen=True, extra="forbid"):
         if bool(self.dsn) == bool(self.dsn_env):
             raise ValueError("needs dsn or dsn_env, one of them")
         if "${username}" not in self.query:
-            raise ValueError("the query does not ask for ${username}: everybody would be the same user")
+            raise ValueError("the query lacks ${username}: all logins would be the same user")
         if "${password}" in self.query:
             raise ValueError("the query does not get the password: select its hash, it is checked here")
         before = ""
@@ -143,20 +144,21 @@ class SqlBackendSettings(BackendSettings, frozen=True, extra="forbid"):
 class LdapBackendSettings(BackendSettings, frozen=True, extra="forbid"):
     """A directory; a user binds as `user_dn`, or as the entry that a search finds."""
 
-    kind: Literal["ldap"]
+    kind: Literal["ldap"]  # kind of the back end
     url: LdapUrl  # ldap://HOST:PORT, or ldaps://HOST:PORT
     starttls: bool = False  # begin TLS on a connection of ldap://
-    ca: Path | None = None  # a PEM file of authorities for its certificate; none: those that this machine trusts
-    user_dn: str = ""  # the name of a user's entry: uid=${username},ou=people,dc=example,dc=com
+    ca: Path | None = None  # PEM file of the authorities for its certificate; none: those that this machine trusts
+    user_dn: str = ""  # name of a user's entry, to bind as: uid=${username},ou=people,dc=example,dc=com
     bind_dn: str = ""  # the entry that searches; empty: an anonymous search
-    bind_password: Secret = ""  # of that entry
-    bind_password_env: str = ""  # the environment variable that holds it
-    base: str = ""  # below which entry users are searched: ou=people,dc=example,dc=com
+    bind_password: Secret = ""  # password of that entry
+    bind_password_env: str = ""  # environment variable that holds that password
+    base: str = ""  # entry below which users are searched: ou=people,dc=example,dc=com
     filter: str = "(uid=${username})"  # finds a user's entry
-    groups_attribute: str = ""  # of a user's entry, such as memberOf; of names of entries the value in front counts
-    groups_base: str = ""  # below which entry groups are searched
-    groups_filter: str = "(member=${dn})"  # finds those of `${dn}`, the user's entry, or `${username}`
-    groups_name: Annotated[str, Field(min_length=1)] = "cn"  # the attribute that a group is called by
+    # attribute of a user's entry that names groups, such as memberOf; of an entry's name the first value counts
+    groups_attribute: str = ""
+    groups_base: str = ""  # entry below which groups are searched
+    groups_filter: str = "(member=${dn})"  # finds the groups of `${dn}`, the user's entry, or `${username}`
+    groups_name: Annotated[str, Field(min_length=1)] = "cn"  # attribute with the name of a group
 
     @model_validator(mode="after")
     def _check_ways(self) -> LdapBackendSettings:
@@ -167,7 +169,7 @@ class LdapBackendSettings(BackendSettings, frozen=True, extra="forbid"):
             if said - known:
                 raise ValueError(f"{name}: ${{{min(said - known)}}} is not known here")
             if not said and getattr(self, name):
-                raise ValueError(f"{name} does not ask for a user: everybody would be the same")
+                raise ValueError(f"{name} lacks a placeholder for the user: all logins would be the same user")
         if self.starttls and self.url.startswith("ldaps:"):
             raise ValueError("starttls is for ldap://, and ldaps:// has TLS from the start")
         if bool(self.bind_dn) != bool(self.bind_password or self.bind_password_env):
@@ -176,10 +178,10 @@ class LdapBackendSettings(BackendSettings, frozen=True, extra="forbid"):
 
 
 class AmqttBackendSettings(BackendSettings, frozen=True, extra="forbid"):
-    """Plugins that were written for amqtt, of which each that says anything has to say yes."""
+    """Plugins that were written for amqtt; each that answers must say yes."""
 
-    kind: Literal["amqtt"]
-    # by the path of each, MODULE.CLASS, its settings as amqtt has them; not shown, since one may be a key
+    kind: Literal["amqtt"]  # kind of the back end
+    # settings of each plugin as in amqtt, by its path MODULE.CLASS; never shown, because one may be a key
     plugins: Annotated[
         dict[PluginPath, dict[str, Any]],
         Field(min_length=1, json_schema_extra={"secret": True}, repr=False),

@@ -55,16 +55,16 @@ Prefix = Annotated[str, AfterValidator(_check_prefix)]
 class BridgeTopicSettings(BaseModel, frozen=True, extra="forbid"):
     """What one bridge carries, in the list `bridges.NAME.topics`."""
 
-    filter: Annotated[str, AfterValidator(_check_filter)]  # topics, here and there, behind their prefixes
-    direction: Literal["out", "in", "both"] = "out"  # from here to there, from there to here
-    qos: Annotated[int, Field(ge=0, le=2)] = 1  # at most; 0 does not wait for a broker that is away
-    local_prefix: Prefix = ""  # what topics begin with here: site1/
-    remote_prefix: Prefix = ""  # what they begin with there
+    filter: Annotated[str, AfterValidator(_check_filter)]  # topics on both sides, without their prefixes
+    direction: Literal["out", "in", "both"] = "out"  # out: from here to there; in: from there to here
+    qos: Annotated[int, Field(ge=0, le=2)] = 1  # highest QoS; 0 does not wait for a broker that is away
+    local_prefix: Prefix = ""  # prefix of the topics here: site1/
+    remote_prefix: Prefix = ""  # prefix of the topics at the other broker
 
     @model_validator(mode="after")
     def _check_exact(self) -> BridgeTopicSettings:
         if self.qos > QOS_1 and self.direction != "out":
-            raise ValueError("what comes in has a qos of 1 at most: at 2 a message would be lost with a killed process")
+            raise ValueError("incoming topics have a qos of at most 1: at 2 a killed process would lose messages")
         return self
 
     @model_validator(mode="after")
@@ -75,7 +75,7 @@ class BridgeTopicSettings(BaseModel, frozen=True, extra="forbid"):
             )
         if self.direction != "out" and self.remote_prefix.startswith(_DELAYED):
             raise ValueError(
-                "remote_prefix: nothing comes in from $delayed/ topics, for messages come to those behind it"
+                "remote_prefix: nothing comes in from $delayed/ topics: messages go to the topic after the prefix"
             )
         return self
 
@@ -87,29 +87,34 @@ class BridgeTopicSettings(BaseModel, frozen=True, extra="forbid"):
 class BridgeTlsSettings(BaseModel, frozen=True, extra="forbid"):
     """TLS of a bridge, `bridges.NAME.tls`. The files are in the PEM format, and are read at each connection."""
 
-    ca: Path | None = None  # authorities that the other broker's certificate is verified by; none: the system's
-    certificate: Path | None = None  # ours, where the other broker asks for one
+    ca: Path | None = None  # PEM file of the authorities for the other broker's certificate; none: the system's
+    certificate: Path | None = None  # client certificate, if the other broker asks for one
     key: Path | None = None  # its private key; none: it is in the file of the certificate
-    verify: bool = True  # false: any server that answers is believed
+    verify: bool = True  # false: accept any certificate of the server
 
 
 class BridgeSettings(BaseModel, frozen=True, extra="forbid"):
     """One bridge to another MQTT broker, under `bridges.NAME`."""
 
     address: Annotated[str, AfterValidator(_check_address)]  # HOST:PORT of the other broker
-    topics: Annotated[tuple[BridgeTopicSettings, ...], Field(min_length=1)]  # what is carried: a list of tables
-    version: Literal["5", "3.1.1"] = "5"  # of MQTT, as the other broker speaks it
-    try_private: bool = True  # tell a broker of 3.1.1 that this is a bridge, as Mosquitto does: then it echoes nothing
-    client_id: str = ""  # at the other broker; empty: this machine's name, a dot and the bridge's name
-    username: str = ""  # at the other broker
+    topics: Annotated[tuple[BridgeTopicSettings, ...], Field(min_length=1)]  # what the bridge carries: a list of tables
+    version: Literal["5", "3.1.1"] = "5"  # version of MQTT that the other broker speaks
+    # tell a broker of 3.1.1 that this is a bridge, as Mosquitto does, so that it sends nothing back
+    try_private: bool = True
+    # client identifier at the other broker; empty: this machine's name, a dot and the bridge's name
+    client_id: str = ""
+    username: str = ""  # user name at the other broker
     password_env: str = ""  # the environment variable that holds the password
-    password_file: Path | None = None  # or the file; the end of its line is left out
-    tls: BridgeTlsSettings | None = None  # none: what is sent can be read and changed on its way
+    password_file: Path | None = None  # file with the password in its first line
+    # TLS to the other broker; none: the connection is neither private nor protected from changes
+    tls: BridgeTlsSettings | None = None
     keep_alive_s: Annotated[int, Field(ge=5, le=65_535)] = 60  # a broker that is silent for longer counts as away
-    inflight_max: Annotated[int, Field(ge=1, le=4_096)] = 100  # messages that wait for an answer at once, each way
-    retry_min_ms: Retry = 1_000  # before the first new try to connect; doubled for each more
-    retry_max_ms: Retry = 60_000  # before any
-    status_topic: str = ""  # there: 1 is published, retained, while the bridge stands, else 0; empty: nothing is
+    # messages without an acknowledgement at once, in each direction
+    inflight_max: Annotated[int, Field(ge=1, le=4_096)] = 100
+    retry_min_ms: Retry = 1_000  # wait before the first new attempt to connect; each next wait is twice as long
+    retry_max_ms: Retry = 60_000  # longest wait between two attempts
+    # topic at the other broker with 1, retained, while the bridge is connected, else 0; empty: none
+    status_topic: str = ""
 
     @model_validator(mode="after")
     def _check_together(self) -> BridgeSettings:

@@ -28,7 +28,7 @@ def parse_delay_levels(text: str) -> tuple[int, ...]:
         match = _LEVEL.fullmatch(word)
         wait_ms = int(match[1]) * UNIT_MS[match[2]] if match else 0
         if not 0 < wait_ms <= LEVEL_MS_MAX:
-            raise ValueError(f"{word[:32]!r} is no time of 1s to 400d: a number and s, m, h or d")
+            raise ValueError(f"{word[:32]!r} is not a time from 1s to 400d: give a number and s, m, h or d")
         found.append(wait_ms)
     if not 1 <= len(found) <= LEVELS_COUNT_MAX:
         raise ValueError(f"must be 1 to {LEVELS_COUNT_MAX} times with spaces between, such as 1s 5s 1m")

@@ -179,7 +179,7 @@ class PrepareThread:
                 self._prepare()
                 self._watch.look(self._store.written_until, is_full=self._is_full)
             except Exception as error:
-                LOGGER.exception("the disk refused what is written behind the log")
+                LOGGER.exception("the disk refused a write behind the log")
                 self._report(as_core_error(error))
                 return
             seen_until, written_until = written_until, self._store.written_until

@@ -33,22 +33,23 @@ Claim = Annotated[str, Field(min_length=1)]
 class JwtSettings(BaseModel, frozen=True, extra="forbid"):
     """JSON Web Tokens in place of a password; more in security.md."""
 
-    algorithms: tuple[Algorithm, ...] = ()  # that tokens may be signed with; none: a token is a password like others
-    secret: Secret = ""  # that tokens are signed with by HS256, HS384 and HS512; the file has it in plain text
+    algorithms: tuple[Algorithm, ...] = ()  # algorithms that tokens may be signed with; empty: no tokens
+    secret: Secret = ""  # secret for HS256, HS384 and HS512; it is in the file in plain text
     secret_env: str = ""  # the environment variable that holds the secret
-    public_key: Path | None = None  # a PEM file: the public key of all other algorithms
-    jwks: Path | None = None  # a file with a JSON Web Key Set; each key is for the tokens that name it
-    # where such a set is on the web, https:// unless on this machine; it is asked for while the gateway runs
-    jwks_url: SetUrl = ""
-    jwks_refresh_s: Annotated[int, Field(ge=10, le=86_400)] = 3_600  # then the set is asked for again, at the latest
-    jwks_ca: Path | None = None  # a PEM file of what signs that server's certificate; none: as this machine trusts
-    audience: str = ""  # a token has to be for it; empty: no token may name one
-    issuer: str = ""  # a token has to be from it; empty: from any that has the key
+    public_key: Path | None = None  # PEM file with the public key for all other algorithms
+    jwks: Path | None = None  # file with a JSON Web Key Set; a token names its key
+    jwks_url: SetUrl = ""  # URL of such a set, https:// except on this machine; fetched again while the gateway runs
+    jwks_refresh_s: Annotated[int, Field(ge=10, le=86_400)] = 3_600  # longest time until the set is fetched again
+    # PEM file of the authorities for that server's certificate; none: those that this machine trusts
+    jwks_ca: Path | None = None
+    audience: str = ""  # audience that a token must have; empty: it must have none
+    issuer: str = ""  # issuer that a token must have; empty: any
     user_claim: Claim = "sub"  # the claim that names the user
     groups_claim: str = ""  # the claim that names the groups of `auth.rules`: a list, or text with spaces between
-    tags_claim: str = ""  # the claim that names what the user may do at the admin API, as `auth.users.NAME.tags`
-    leeway_s: Annotated[int, Field(ge=0, le=300)] = 0  # that the clocks of the issuer and of this machine may differ
-    endless: bool = False  # take tokens that say no end (`exp`), too
+    tags_claim: str = ""  # claim with the tags of the user at the admin API, as `auth.users.NAME.tags`
+    # difference allowed between the clocks of the issuer and of this machine
+    leeway_s: Annotated[int, Field(ge=0, le=300)] = 0
+    endless: bool = False  # accept tokens without an end (`exp`)
 
     @model_validator(mode="after")
     def _check_keys(self) -> JwtSettings:

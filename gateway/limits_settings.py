@@ -12,31 +12,31 @@ from gateway.penalty_settings import Network
 
 
 class AddressLimitsSettings(BaseModel, frozen=True, extra="forbid"):
-    """What one address may do, all doors together; of IPv6 its first 64 bits count. 0: any number."""
+    """Limits of one client address, at all doors; the first 64 bits of an IPv6 address count. 0: no limit."""
 
-    connections_max: Limit = 0  # open at once from it, at MQTT, AMQP and RocketMQ together; more are refused
-    connects_rate: Limit = 0  # connections a second that come from it; more are refused
-    messages_rate: Limit = 0  # messages a second that it publishes; more are read later
-    bytes_rate: Limit = 0  # bytes of bodies a second that it publishes; more are read later
-    messages_out_rate: Limit = 0  # messages a second that it is sent; more wait where they are
-    bytes_out_rate: Limit = 0  # bytes of bodies a second that it is sent; more wait
-    exempt: tuple[Network, ...] = ()  # networks without these limits, such as "10.0.0.0/8" of a router with many behind
+    connections_max: Limit = 0  # open connections of one address, at MQTT, AMQP and RocketMQ together; more are refused
+    connects_rate: Limit = 0  # connections a second from one address; more are refused
+    messages_rate: Limit = 0  # messages a second that one address publishes; more are read later
+    bytes_rate: Limit = 0  # bytes of bodies a second that one address publishes; more are read later
+    messages_out_rate: Limit = 0  # messages a second that one address is sent; more wait in their queues
+    bytes_out_rate: Limit = 0  # bytes of bodies a second that one address is sent; more wait in their queues
+    exempt: tuple[Network, ...] = ()  # networks without these limits, such as "10.0.0.0/8" behind one router
 
 
 class LimitsSettings(BaseModel, frozen=True, extra="forbid"):
-    """What the whole gateway takes, all doors together; with more, new work is shed first."""
+    """Limits of the whole gateway, all doors together; above them new work is refused first."""
 
-    # of its own memory, without files that are mapped; with more, publishers are held back and newcomers refused.
-    # None: six tenths of what the machine or the container has; 0: any
+    # memory of the process, without mapped files, above which publishers and new connections wait. None: six
+    # tenths of the machine's or container's; 0: no limit
     memory_bytes_max: Limit | None = None
-    connections_max: Limit = 0  # open at once, all doors together; 0: as descriptors allow
-    # let the system write the memory of a gateway that crashes: passwords, keys and messages are in it
+    connections_max: Limit = 0  # open connections at all doors together; 0: as many as file descriptors allow
+    # let the system write a core dump when the gateway crashes; it holds passwords, keys and messages
     core_dumps: bool = False
     address: AddressLimitsSettings = AddressLimitsSettings()
 
 
 class CacheSettings(BaseModel, frozen=True, extra="forbid"):
-    """What is kept in memory only to be quick: routes of topics, checked topics, targets of publishers."""
+    """Caches: routes of topics, checked topics, targets of publishers."""
 
-    # of all caches together; what nobody asked for goes
+    # size of all caches together; the longest unused entries are dropped first
     bytes_max: Annotated[int, Field(ge=MIB, le=LIMIT_MAX)] = CACHE_BYTES_MAX

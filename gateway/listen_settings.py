@@ -82,7 +82,7 @@ Host = Annotated[str, AfterValidator(check_host)]  # that clients are told
 class CertificateSettings(BaseModel, frozen=True, extra="forbid"):
     """One more certificate of an address, of its list `more_certificates`."""
 
-    certificate: Path  # the server's for other hosts, with those that lead to its authority after it
+    certificate: Path  # PEM file with the certificate for other hosts, followed by the chain to its authority
     key: Path | None = None  # its private key, without a pass phrase; none: it is in the file of the certificate
 
     def __str__(self) -> str:
@@ -96,31 +96,33 @@ class TlsSettings(BaseModel, frozen=True, extra="forbid"):
     The files are in the PEM format. They are read again when they change, and at SIGHUP.
     """
 
-    certificate: Path  # the server's, with those that lead to its authority after it
+    certificate: Path  # PEM file with the server's certificate, followed by the chain to its authority
     key: Path | None = None  # its private key, without a pass phrase; none: it is in the file of the certificate
-    # for clients that name another host (SNI): the first that is for it, else `certificate`
+    # certificates for other host names (SNI): the first that matches, else `certificate`
     more_certificates: tuple[CertificateSettings, ...] = ()
-    client_ca: Path | None = None  # authorities that clients' certificates are verified by; none: they need none
-    client_certificate: Literal["required", "optional"] = "required"  # of clients, where there is a `client_ca`
-    crl: Path | None = (
-        None  # lists of what those authorities have revoked, one of each that signs clients' certificates
-    )
-    # the part of a client's certificate that names its user: no password is asked for; of several such names the first
+    # PEM file of the authorities for client certificates; none: clients need no certificate
+    client_ca: Path | None = None
+    # whether clients need a certificate, with `client_ca`
+    client_certificate: Literal["required", "optional"] = "required"
+    # file with the revocation lists of those authorities, one for each that signs client certificates
+    crl: Path | None = None
+    # field of the client's certificate that names its user, who then needs no password; of several names the
+    # first
     user_from: NameSource | None = None
     name_is_user: bool = False  # the same as `user_from = "common_name"`
     version_min: Literal["1.2", "1.3"] = "1.2"  # the oldest TLS that clients may use
-    ciphers: str = ""  # of TLS 1.2, in OpenSSL's words; empty: its own choice
+    ciphers: str = ""  # ciphers of TLS 1.2, in OpenSSL's syntax; empty: OpenSSL's defaults
     alpn_required: bool = False  # refuse clients that do not offer the door's protocol by ALPN: mqtt, amqp or http/1.1
-    # let clients without TLS in by the same port; none: as RocketMQ does at its door, where there is no client_ca
+    # also accept clients without TLS at this port; none: only RocketMQ's door does, without client_ca
     optional: bool | None = None
 
     @model_validator(mode="after")
     def _check_authority(self) -> TlsSettings:
         if self.name_is_user and self.user_from not in {None, "common_name"}:
-            raise ValueError("name_is_user is user_from = 'common_name', which says something else")
+            raise ValueError("name_is_user means user_from = 'common_name', but user_from says something else")
         for name in ("name_is_user", "user_from", "crl"):
             if getattr(self, name) and self.client_ca is None:
-                raise ValueError(f"{name} needs client_ca: a name that nobody has verified is nobody's")
+                raise ValueError(f"{name} needs client_ca: without it the name in a certificate is not verified")
         return self
 
     def __str__(self) -> str:
@@ -134,17 +136,18 @@ class ListenSettings(BaseModel, frozen=True, extra="forbid"):
     """One address of a list `listen`; an address without anything else may be written as text."""
 
     address: Annotated[Address, AfterValidator(_check_listed)]  # HOST:PORT, port 0 picks one; or unix:PATH
-    tls: TlsSettings | None = None  # none: what is sent can be read and changed on its way
-    proxies: tuple[Network, ...] = ()  # these connect for others, and name them by the PROXY protocol: 10.0.0.0/8
-    # the ways in that count here: users, certificate, jwt, backends (or one of them by its name), guest, anonymous,
-    # api_tokens; empty: all, and `auth` says who may come in without a login
+    # TLS for this address; none: connections are neither private nor protected from changes
+    tls: TlsSettings | None = None
+    proxies: tuple[Network, ...] = ()  # networks of proxies that name their clients by the PROXY protocol: 10.0.0.0/8
+    # the only ways to log in here: users, certificate, jwt, backends (or one of them by its name), guest,
+    # anonymous, api_tokens; empty: all, and `auth` says whether clients without a login come in
     authenticators: tuple[str, ...] = ()
-    connections_max: Limit = 0  # open at once by this address, 0: as many as by all
-    connects_rate: Limit = 0  # connections a second that come here; more are refused, 0: any
-    total_messages_rate: Limit = 0  # messages a second that all clients here publish, 0: any
-    total_bytes_rate: Limit = 0  # bytes of bodies a second that all clients here publish, 0: any
-    total_messages_out_rate: Limit = 0  # messages a second that all clients here are sent, 0: any
-    total_bytes_out_rate: Limit = 0  # bytes of bodies that all clients here are sent, 0: any
+    connections_max: Limit = 0  # open connections at this address, 0: no limit of its own
+    connects_rate: Limit = 0  # connections a second at this address; more are refused; 0: any number
+    total_messages_rate: Limit = 0  # messages a second that all clients of this address publish, 0: any number
+    total_bytes_rate: Limit = 0  # bytes of bodies a second that all clients of this address publish, 0: any number
+    total_messages_out_rate: Limit = 0  # messages a second that all clients of this address are sent, 0: any number
+    total_bytes_out_rate: Limit = 0  # bytes of bodies a second that all clients of this address are sent, 0: any number
 
     @model_validator(mode="after")
     def _check_certificate(self) -> ListenSettings:
@@ -170,30 +173,29 @@ class ListenSettings(BaseModel, frozen=True, extra="forbid"):
 
 
 class MqttListenSettings(ListenSettings, frozen=True, extra="forbid"):
-    """The same for MQTT."""
+    """One address of a list `listen`. Fields from `websocket` on are for MQTT only."""
 
-    # the path of MQTT over WebSocket, such as /mqtt; *: any path; empty: no WebSocket here
+    # path of MQTT over WebSocket, such as /mqtt; *: any path; empty: no WebSocket here
     websocket: Annotated[str, AfterValidator(_check_path)] = ""
-    # where a client's certificate has the client identifier that it must give, or no other; none: it gives any
+    # field of the client's certificate with the only client identifier that it may use; none: it may use any
     client_id_from: NameSource | None = None
-    messages_rate: Limit = 0  # of each client here, in place of `mqtt.messages_rate`; 0: that one
-    bytes_rate: Limit = 0  # of each client here, in place of `mqtt.bytes_rate`; 0: that one
-    # messages a second that each client here is sent, in place of `mqtt.messages_out_rate`; 0: that one
-    messages_out_rate: Limit = 0
-    bytes_out_rate: Limit = 0  # to each client here, as `mqtt.bytes_out_rate`; 0: that one
-    # of each client here, in place of `mqtt.packet_bytes_max`; 0: that one
+    messages_rate: Limit = 0  # `mqtt.messages_rate` of clients of this address; 0: the general one
+    bytes_rate: Limit = 0  # `mqtt.bytes_rate` of clients of this address; 0: the general one
+    messages_out_rate: Limit = 0  # `mqtt.messages_out_rate` of clients of this address; 0: the general one
+    bytes_out_rate: Limit = 0  # `mqtt.bytes_out_rate` of clients of this address; 0: the general one
+    # `mqtt.packet_bytes_max` of clients of this address; 0: the general one
     packet_bytes_max: Annotated[int, Field(ge=0, le=268_435_460)] = 0
-    # to each client here, where that is less than `mqtt.inflight_max`; 0: that one
+    # `mqtt.inflight_max` of clients of this address, if less than the general one; 0: the general one
     inflight_max: Annotated[int, Field(ge=0, le=32_767)] = 0
-    # messages that wait for the session of each client here, where that is less than `mqtt.queued_count_max`; 0: that
+    # `mqtt.queued_count_max` of clients of this address, if less than the general one; 0: the general one
     queued_count_max: Limit = 0
-    # bytes of bodies that wait for it, where that is less than `mqtt.queued_bytes_max`; 0: that one
+    # `mqtt.queued_bytes_max` of clients of this address, if less than the general one; 0: the general one
     queued_bytes_max: Limit = 0
 
     @model_validator(mode="after")
     def _check_identifier(self) -> MqttListenSettings:
         if self.client_id_from is not None and (self.tls is None or self.tls.client_ca is None):
-            raise ValueError("client_id_from needs tls with client_ca: there is no other certificate to have it from")
+            raise ValueError("client_id_from needs tls with client_ca: it reads the client's certificate")
         return self
 
 
@@ -310,7 +312,7 @@ class AdminSettings(BaseModel, frozen=True, extra="forbid"):
     """The operator's door: HTTP API, metrics, health."""
 
     listen: AdminListen = "127.0.0.1:15672"  # HOST:PORT, port 0 picks one, `off` closes the door; or a list
-    connects_rate: Limit = 0  # connections a second that are let in, 0: any number
+    connects_rate: Limit = 0  # connections a second that are accepted, 0: any number
     fan_out_report: str = ""  # the folder that `lmq report fan-out --out` writes to; the console shows its page
 
 

@@ -63,7 +63,7 @@ def _compile(text: str) -> Regex:
     try:
         compiled: Regex = re2.compile(text, options)
     except re2.error as error:
-        raise ValueError(f"is no regular expression: {_said(error)}") from error
+        raise ValueError(f"is not a regular expression: {_said(error)}") from error
     return compiled
 
 

@@ -38,19 +38,20 @@ Action = Literal["publish", "subscribe", "read", "write", "configure", "all"]
 
 
 class RuleSettings(BaseModel, frozen=True, extra="forbid"):
-    """One rule of `auth.rules`; of those that are for a question, the first one decides."""
+    """One rule of `auth.rules`; the first rule that matches a request decides it."""
 
-    permit: Literal["allow", "deny"]
-    actions: Annotated[tuple[Action, ...], Field(min_length=1)] = ("all",)
-    users: tuple[NamePattern, ...] = ()  # of these; none: of all. The empty name is that of anonymous clients
-    groups: tuple[NamePattern, ...] = ()  # in one of these groups
+    permit: Literal["allow", "deny"]  # what the rule decides
+    actions: Annotated[tuple[Action, ...], Field(min_length=1)] = ("all",)  # actions that the rule is for
+    # the rule is for these users; empty: for all. The empty name stands for anonymous clients
+    users: tuple[NamePattern, ...] = ()
+    groups: tuple[NamePattern, ...] = ()  # the rule is for users in one of these groups
     clients: tuple[NamePattern, ...] = ()  # MQTT client identifiers
-    addresses: tuple[Network, ...] = ()  # that the client comes from
-    doors: tuple[Literal["mqtt", "amqp", "rocketmq"], ...] = ()
-    vhosts: tuple[NamePattern, ...] = ()  # of queues and exchanges
+    addresses: tuple[Network, ...] = ()  # networks that the client connects from
+    doors: tuple[Literal["mqtt", "amqp", "rocketmq"], ...] = ()  # doors that the client uses; empty: all
+    vhosts: tuple[NamePattern, ...] = ()  # virtual hosts of queues and exchanges
     topics: tuple[Filter, ...] = ()  # MQTT filters, with %c and %u
-    kinds: tuple[Kind, ...] = ()  # of what RocketMQ clients name; none: of all that has a name, at each door
-    names: tuple[NamePattern, ...] = ()  # of queues, exchanges, RocketMQ topics and groups, with %c and %u
+    kinds: tuple[Kind, ...] = ()  # kinds of names that RocketMQ clients use; empty: names of all kinds, at each door
+    names: tuple[NamePattern, ...] = ()  # names of queues, exchanges, RocketMQ topics and groups, with %c and %u
 
     @model_validator(mode="after")
     def _check_objects(self) -> RuleSettings:

@@ -71,7 +71,8 @@ class Clock:
             behind_ms = self._last_ms - machine_ms
             if behind_ms >= SET_BACK_MS:
                 LOGGER.warning(
-                    "the machine's clock was set back: time goes on slower until it is there again by_ms=%d", behind_ms
+                    "the machine's clock was set back: the gateway's time runs slower until it catches up by_ms=%d",
+                    behind_ms,
                 )
         passed_ms = (steady_ns - self._behind_since_ns) // 1_000_000
         now_ms = self._behind_from_ms + passed_ms - passed_ms // SLOWER_BY

@@ -80,7 +80,7 @@ def _tell(lines: list[str]) -> None:
     try:
         print("\n".join(lines), flush=True)
     except OSError as error:
-        LOGGER.warning("cannot say on the standard output where it listens: %s", error.strerror)
+        LOGGER.warning("cannot print the listening addresses on the standard output: %s", error.strerror)
         nowhere = os.open(os.devnull, os.O_WRONLY)  # for what is left in the buffer, which the end of Python writes out
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)

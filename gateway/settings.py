@@ -66,41 +66,42 @@ class MqttSettings(BaseModel, frozen=True, extra="forbid"):
     """The MQTT door."""
 
     listen: MqttListen = "127.0.0.1:1883"  # HOST:PORT, port 0 picks one, `off` closes the door; or a list, see `listen`
-    connections_max: Limit = 0  # open at once, 0: as many as descriptors allow
-    host_connections_max: Limit = 0  # open at once from one address, 0 for no limit
-    connect_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 10_000  # from the first byte's chance to CONNECT
-    packet_bytes_max: Annotated[int, Field(ge=1_024, le=268_435_460)] = 4_194_304  # largest packet that is taken
+    connections_max: Limit = 0  # open connections, 0: as many as file descriptors allow
+    host_connections_max: Limit = 0  # open connections from one address, 0: no limit
+    # time from the opening of a connection to its CONNECT
+    connect_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 10_000
+    packet_bytes_max: Annotated[int, Field(ge=1_024, le=268_435_460)] = 4_194_304  # largest packet that is accepted
     # topic aliases that an MQTT 5 client may use, 0 for none
     topic_alias_max: Annotated[int, Field(ge=0, le=256)] = 32
-    inflight_max: Annotated[int, Field(ge=1, le=32_767)] = 2_048  # QoS 1 and 2 messages sent and not yet acknowledged
-    # messages a slow QoS 0 subscriber may be behind, then drops
+    # messages at QoS 1 and 2 that a client is sent before it acknowledges
+    inflight_max: Annotated[int, Field(ge=1, le=32_767)] = 2_048
+    # a QoS 0 subscriber that is further behind loses messages
     lag_count_max: Annotated[int, Field(ge=0, le=1 << 62)] = 1_000_000
     # which member of a shared subscription gets a message
     shared_strategy: Literal["round_robin", "sticky", "hash_client_id", "hash_topic"] = "round_robin"
     subscription_count_max: Positive = 10_000  # subscriptions of one session
-    # MQTT 5 clients that ask are told PREFIX/CLIENT, to be answered below it; empty: nothing
-    response_prefix: TopicPrefix = ""
-    client_id_bytes_max: Annotated[int, Field(ge=23, le=16_384)] = 1_024  # longest client identifier that is taken
-    session_expiry_s: Limit = 0  # a persistent session without connection ends, 0 for never
-    # the longest keep-alive that MQTT 5 clients are let have, 0: they choose
-    keep_alive_max_s: Annotated[int, Field(ge=0, le=65_535)] = 0
-    sys_interval_s: Annotated[int, Field(ge=0, le=86_400)] = 10  # the $SYS tree is published so often, 0 for none
+    response_prefix: TopicPrefix = ""  # MQTT 5 clients that ask for response information get PREFIX/CLIENT; empty: none
+    client_id_bytes_max: Annotated[int, Field(ge=23, le=16_384)] = 1_024  # longest client identifier that is accepted
+    session_expiry_s: Limit = 0  # time after which a persistent session without a connection ends, 0: never
+    keep_alive_max_s: Annotated[int, Field(ge=0, le=65_535)] = 0  # longest keep-alive of MQTT 5 clients, 0: they choose
+    # time between two publications of the $SYS tree, 0: no tree
+    sys_interval_s: Annotated[int, Field(ge=0, le=86_400)] = 10
     messages_rate: Limit = 0  # messages a second that a client may publish, 0: any number
     bytes_rate: Limit = 0  # bytes of bodies a second that a client may publish, 0: any number
     messages_out_rate: Limit = 0  # messages a second that a client is sent, 0: any number
     bytes_out_rate: Limit = 0  # bytes of bodies a second that a client is sent, 0: any number
-    connects_rate: Limit = 0  # clients a second that are let in, 0: any number
-    # times a second that one client identifier of one user is let in, 0: any number
-    client_connects_rate: Limit = 0
-    # messages at QoS 1 and 2 that wait for a client, by all its subscriptions; then the oldest give way; 0: any number
+    connects_rate: Limit = 0  # clients a second that may connect, 0: any number
+    client_connects_rate: Limit = 0  # connects a second of one client identifier of one user, 0: any number
+    # messages at QoS 1 and 2 that wait for a client, over all subscriptions; then the oldest are dropped; 0: any
+    # number
     queued_count_max: Limit = 0
-    # bytes of bodies that wait for a client, by all its subscriptions; then the oldest give way; 0: any number
+    # bytes of bodies that wait for a client, over all subscriptions; then the oldest are dropped; 0: any number
     queued_bytes_max: Limit = 0
     delayed_max_s: Annotated[int, Field(ge=0, le=34_560_000)] = 4_294_967  # the longest delay of `$delayed/`
     retained_count_max: Limit = 0  # topics that may have a retained message, 0: any number
-    retained_body_bytes_max: Limit = 0  # longest retained body, 0: any that is taken
-    rewrite: tuple[RewriteRule, ...] = ()  # what becomes of topics, by the first rule that is for them
-    auto_subscribe: tuple[AutoSubscription, ...] = ()  # filters that each client has from its CONNECT on
+    retained_body_bytes_max: Limit = 0  # longest body of a retained message, 0: any
+    rewrite: tuple[RewriteRule, ...] = ()  # rules that change topics; the first rule that matches a topic applies
+    auto_subscribe: tuple[AutoSubscription, ...] = ()  # filters that each client is subscribed to when it connects
 
 
 def _check_vhost_name(name: str) -> str:
@@ -116,21 +117,22 @@ class AmqpSettings(BaseModel, frozen=True, extra="forbid"):
     """The AMQP 0-9-1 door."""
 
     listen: Listen = "127.0.0.1:5672"  # HOST:PORT, port 0 picks one, `off` closes the door; or a list, see `listen`
-    connections_max: Limit = 0  # open at once, 0: as many as descriptors allow
-    host_connections_max: Limit = 0  # open at once from one address, 0 for no limit
+    connections_max: Limit = 0  # open connections, 0: as many as file descriptors allow
+    host_connections_max: Limit = 0  # open connections from one address, 0: no limit
     messages_rate: Limit = 0  # messages a second that a connection may publish, 0: any number
-    bytes_rate: Limit = 0  # bytes of bodies a second that it may publish, 0: any number
-    connects_rate: Limit = 0  # connections a second that are let in, 0: any number
+    bytes_rate: Limit = 0  # bytes of bodies a second that a connection may publish, 0: any number
+    connects_rate: Limit = 0  # connections a second that are accepted, 0: any number
     messages_out_rate: Limit = 0  # messages a second that a connection is sent, 0: any number
-    bytes_out_rate: Limit = 0  # bytes of bodies a second that it is sent, 0: any number
-    heartbeat_s: Annotated[int, Field(ge=0, le=65_535)] = 60  # offered to clients; 0 for none
-    frame_bytes_max: Annotated[int, Field(ge=4_096, le=1 << 20)] = 131_072  # largest frame, offered to clients
-    channels_max: Annotated[int, Field(ge=1, le=65_535)] = 2_047  # open at once on one connection
-    body_bytes_max: Positive | None = None  # largest message; None: `store.message_bytes_max`
-    handshake_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 10_000  # to log in and open the virtual host
-    product: Annotated[str, Field(min_length=1, max_length=255)] = "LMQ Gateway"  # what clients are told that this is
-    consumer_timeout_ms: Limit = 1_800_000  # to acknowledge a delivery; 0 for no end
-    vhosts: tuple[VhostName, ...] = ()  # virtual hosts that are made at the start where they are not there
+    bytes_out_rate: Limit = 0  # bytes of bodies a second that a connection is sent, 0: any number
+    heartbeat_s: Annotated[int, Field(ge=0, le=65_535)] = 60  # heartbeat interval that is offered to clients; 0: none
+    frame_bytes_max: Annotated[int, Field(ge=4_096, le=1 << 20)] = 131_072  # largest frame that is offered to clients
+    channels_max: Annotated[int, Field(ge=1, le=65_535)] = 2_047  # open channels of one connection
+    body_bytes_max: Positive | None = None  # largest body; none: `store.message_bytes_max`
+    handshake_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 10_000  # time to log in and open the virtual host
+    # the `product` that clients see in the server properties
+    product: Annotated[str, Field(min_length=1, max_length=255)] = "LMQ Gateway"
+    consumer_timeout_ms: Limit = 1_800_000  # time to acknowledge a delivery; 0: no limit
+    vhosts: tuple[VhostName, ...] = ()  # virtual hosts that the start makes if they do not exist
     mqtt_vhost: VhostName = "/"  # the virtual host whose `amq.topic` has the topics of MQTT
 
 
@@ -139,27 +141,31 @@ class RocketmqSettings(BaseModel, frozen=True, extra="forbid"):
 
     namesrv: NetworkListen = "127.0.0.1:9876"  # the name server's HOST:PORT, or `off`; or a list
     broker: NetworkListen = "127.0.0.1:10911"  # the broker's HOST:PORT, or `off`; or a list
-    connections_max: Limit = 0  # open at once, 0: as many as descriptors allow
-    host_connections_max: Limit = 0  # open at once from one address, 0 for no limit
-    connects_rate: Limit = 0  # connections a second that are let in, 0: any number
+    connections_max: Limit = 0  # open connections, 0: as many as file descriptors allow
+    host_connections_max: Limit = 0  # open connections from one address, 0: no limit
+    connects_rate: Limit = 0  # connections a second that are accepted, 0: any number
     messages_rate: Limit = 0  # messages a second that a connection may send, 0: any number
-    bytes_rate: Limit = 0  # bytes of bodies a second that it may send, 0: any number
-    messages_out_rate: Limit = 0  # messages a second that it is given by pulls and POP, 0: any
-    bytes_out_rate: Limit = 0  # bytes of bodies a second that it is given, 0: any number
-    advertised_host: Host = ""  # our host in routes, as clients can reach it; empty: where each one reached us
-    advertised_port: Annotated[int, Field(ge=0, le=PORT_MAX)] = 0  # our port in routes; 0: the broker's
-    broker_name: Annotated[str, Field(pattern="^[a-zA-Z0-9_.-]+$")] = "lmq"  # in routes; clients keep it with offsets
-    cluster_name: Annotated[str, Field(pattern="^[a-zA-Z0-9_.-]+$")] = "DefaultCluster"  # in routes
+    bytes_rate: Limit = 0  # bytes of bodies a second that a connection may send, 0: any number
+    messages_out_rate: Limit = 0  # messages a second that a connection gets by pulls and POP, 0: any number
+    bytes_out_rate: Limit = 0  # bytes of bodies a second that a connection gets, 0: any number
+    # host in routes, where clients can reach the gateway; empty: the host that each client used
+    advertised_host: Host = ""
+    advertised_port: Annotated[int, Field(ge=0, le=PORT_MAX)] = 0  # port in routes; 0: the broker's
+    # name of the broker in routes; clients store offsets by it
+    broker_name: Annotated[str, Field(pattern="^[a-zA-Z0-9_.-]+$")] = "lmq"
+    cluster_name: Annotated[str, Field(pattern="^[a-zA-Z0-9_.-]+$")] = "DefaultCluster"  # name of the cluster in routes
     auto_create_topics: bool = True  # a send to an unknown topic makes it
-    auto_topic_queues: Annotated[int, Field(ge=1, le=65_535)] = 8  # of such a topic at most, whatever the client says
-    topics_max: Limit = 100_000  # topics that clients can make
-    body_bytes_max: Annotated[int, Field(ge=1, le=16_000_000)] = 4_194_304  # of one message
-    frame_bytes_max: Annotated[int, Field(ge=1024, le=16_777_216)] = 16_777_216  # of one request
-    idle_timeout_ms: Annotated[int, Field(ge=1000, le=LIMIT_MAX)] = 120_000  # a silent connection is closed after it
-    delay_levels: DelayLevels = DEFAULT_LEVELS  # what each level of a delayed message waits, from level 1 on
-    transaction_timeout_ms: Positive = 6_000  # then a producer is asked how its transaction ended
-    transaction_check_interval_ms: Positive = 30_000  # and after each of these again
-    transaction_checks_max: Annotated[int, Field(ge=1, le=1_000)] = 15  # so often; then it is given up
+    auto_topic_queues: Annotated[int, Field(ge=1, le=65_535)] = 8  # most queues of a topic that a send makes
+    topics_max: Limit = 100_000  # topics that clients may make
+    body_bytes_max: Annotated[int, Field(ge=1, le=16_000_000)] = 4_194_304  # largest body
+    frame_bytes_max: Annotated[int, Field(ge=1024, le=16_777_216)] = 16_777_216  # largest request
+    # a connection that is silent for so long is closed
+    idle_timeout_ms: Annotated[int, Field(ge=1000, le=LIMIT_MAX)] = 120_000
+    delay_levels: DelayLevels = DEFAULT_LEVELS  # delay of each level of a delayed message, from level 1 on
+    transaction_timeout_ms: Positive = 6_000  # time until a producer is first asked how its transaction ended
+    transaction_check_interval_ms: Positive = 30_000  # time between two such checks
+    # number of checks, after which the transaction is given up
+    transaction_checks_max: Annotated[int, Field(ge=1, le=1_000)] = 15
 
 
 UserTag = Literal["administrator", "monitoring", "policymaker", "management"]
@@ -171,33 +177,36 @@ class UserSettings(BaseModel, frozen=True, extra="forbid"):
 
     password_hash: Secret = ""  # as `lmq hash-password` prints it
     password_env: str = ""  # the environment variable that holds the password
-    secret: Secret = ""  # what the user's RocketMQ clients sign with, their secretKey; the file has it in plain text
+    # secret that the user's RocketMQ clients sign with (secretKey); it is in the file in plain text
+    secret: Secret = ""
     secret_env: str = ""  # the environment variable that holds the secret
-    may_publish: bool = True  # may send messages
-    may_subscribe: bool = True  # may read messages
-    may_configure: bool = True  # may make and remove queues and exchanges
-    tags: tuple[UserTag, ...] = ()  # what the user may do at the admin API; none: not come in there
-    groups: tuple[str, ...] = ()  # that rules may name
+    may_publish: bool = True  # may send messages, whatever the rules say
+    may_subscribe: bool = True  # may read messages, whatever the rules say
+    may_configure: bool = True  # may make and remove queues and exchanges, whatever the rules say
+    tags: tuple[UserTag, ...] = ()  # rights of the user at the admin API; empty: it cannot log in there
+    groups: tuple[str, ...] = ()  # groups of the user, for rules
     limits: UserLimitsSettings = UserLimitsSettings()
 
 
 class AuthSettings(BaseModel, frozen=True, extra="forbid"):
-    """Who may come in."""
+    """Logins and rights."""
 
-    mqtt_anonymous: bool = True  # let MQTT clients in that give no user name; any name while no user is known
-    rocketmq_anonymous: bool = True  # let RocketMQ clients in that give no AccessKey; any while no user is known
-    amqp_guest: bool = True  # user guest, password guest, for AMQP clients and the admin API, on this machine only
-    # answer questions of the admin API without a login, to this machine only, at addresses that no other one reaches
+    mqtt_anonymous: bool = True  # let in MQTT clients without a user name; with any name while no user is known
+    rocketmq_anonymous: bool = True  # let in RocketMQ clients without an AccessKey; with any while no user is known
+    # let in the user guest with the password guest, from this machine only, at AMQP and the admin API
+    amqp_guest: bool = True
+    # answer read requests to the admin API without a login, from this machine, at addresses that only it can
+    # reach
     admin_anonymous: bool = True
-    behind_proxy: bool = False  # a proxy stands in front, so that nobody counts as being on this machine
-    users: dict[str, UserSettings] = {}  # by name; in the file as `[auth.users.NAME]`
-    rules: tuple[RuleSettings, ...] = ()  # who may do what: the first rule that is for a question decides it
-    default: Literal["allow", "deny"] = "allow"  # what no rule is for
-    open: bool = False  # clients without a login are meant to come in also from other machines, and may do all
+    behind_proxy: bool = False  # a proxy stands in front: no client counts as being on this machine
+    users: dict[str, UserSettings] = {}  # users, by name; in the file as `[auth.users.NAME]`
+    rules: tuple[RuleSettings, ...] = ()  # rights of clients: the first rule that matches a request decides it
+    default: Literal["allow", "deny"] = "allow"  # decides requests that no rule matches
+    open: bool = False  # let in clients without a login from other machines too, with all rights
     jwt: JwtSettings = JwtSettings()
     penalty: PenaltySettings = PenaltySettings()
     user_limits: UserLimitsSettings = UserLimitsSettings()
-    backends: tuple[Backend, ...] = ()  # what knows users elsewhere, asked in order after the users that are known here
+    backends: tuple[Backend, ...] = ()  # services that know more users; asked in order, after the users of the gateway
 
 
 BridgeName = Annotated[str, Field(pattern="^[a-zA-Z0-9_.-]{1,64}$")]
@@ -206,14 +215,15 @@ BridgeName = Annotated[str, Field(pattern="^[a-zA-Z0-9_.-]{1,64}$")]
 class GatewaySettings(BaseModel, frozen=True, extra="forbid"):
     """All settings of one gateway."""
 
-    data_dir: Folder = Path("data")  # the folder that holds everything; made when it is missing
+    data_dir: Folder = Path("data")  # folder for all data; made when it is missing
     store: StoreSettings = StoreSettings()
     mqtt: MqttSettings = MqttSettings()
     amqp: AmqpSettings = AmqpSettings()
     rocketmq: RocketmqSettings = RocketmqSettings()
     admin: AdminSettings = AdminSettings()
     auth: AuthSettings = AuthSettings()
-    bridges: dict[BridgeName, BridgeSettings] = {}  # to other MQTT brokers, by name; in the file as `[bridges.NAME]`
+    # bridges to other MQTT brokers, by name; in the file as `[bridges.NAME]`
+    bridges: dict[BridgeName, BridgeSettings] = {}
     cache: CacheSettings = CacheSettings()
     log: LogSettings = LogSettings()
     audit: AuditSettings = AuditSettings()

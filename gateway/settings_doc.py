@@ -24,22 +24,24 @@ HEAD = """# Settings
 
 <!-- Made by `lmq config doc`; a test keeps it equal to the models. -->
 
-One precedence: defaults, then the TOML file (`lmq serve --config FILE` or `LMQ_CONFIG`), then the environment, then
-flags. A name that is not known is refused, with the nearest one that is. `lmq config check` reads the settings as
-`serve` would; `lmq config show` prints what came of them, as a file that `--config` takes. Password hashes stand there
-as `(hidden)`, which is refused when it is read; with `--secrets` they are printed, and the file loads back as it is.
+Settings come from four places, and a later one overrides an earlier one: defaults, the TOML file
+(`lmq serve --config FILE` or `LMQ_CONFIG`), the environment, flags. An unknown name is refused, and the message
+suggests the nearest known one.
 
-In the file, `mqtt.listen` is `listen` under `[mqtt]`; in the environment it is `LMQ_MQTT__LISTEN`.
-Capitals do not count in the environment: a user called `Alice` is given there as JSON,
-`LMQ_AUTH__USERS='{"Alice": {...}}'`.
-
-SIGHUP has a running gateway read all of it again ([more](operations.md#settings-that-are-read-again)). The column
-"after SIGHUP" says what another value is for: all at once, new connections or sessions, or only the next start.
+- `lmq config check` reads the settings as `serve` does, and reports what is wrong.
+- `lmq config show` prints the result as a file for `--config`. Password hashes are shown as `(hidden)`, which is
+  refused when it is read; with `--secrets` they are printed, and the file can be used as it is.
+- In the file, `mqtt.listen` is `listen` under `[mqtt]`; in the environment it is `LMQ_MQTT__LISTEN`.
+- The environment does not distinguish capitals: give a user called `Alice` there as JSON,
+  `LMQ_AUTH__USERS='{"Alice": {...}}'`.
+- On SIGHUP a running gateway reads all of it again ([more](operations.md#settings-that-are-read-again)). The column
+  "after SIGHUP" says for what a new value counts: for everything at once, for new connections or sessions, or only
+  from the next start on.
 """
 LISTEN_HEAD = """## Several addresses, and TLS
 
 The `listen` of MQTT, AMQP and admin, and `namesrv` and `broker` of RocketMQ, is one address as text, `off`, or a list.
-In a list stand addresses as text, and tables:
+A list holds addresses as text, and tables:
 
 ```toml
 [mqtt]

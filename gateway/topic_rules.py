@@ -36,7 +36,7 @@ def check_pattern(text: str) -> str:
         with warnings.catch_warnings(action="error"):  # of what may mean something else one day
             re.compile(text)
     except (re.error, FutureWarning, DeprecationWarning) as error:
-        raise ValueError(f"is no regular expression: {error}") from error
+        raise ValueError(f"is not a regular expression: {error}") from error
     if not text.startswith("^"):
         raise ValueError("must begin with ^: topics are matched from their start")
     atoms = _read_atoms(text[1:])
@@ -84,12 +84,13 @@ Filter = Annotated[str, Field(max_length=16_384), AfterValidator(_check_filter)]
 
 
 class RewriteRule(BaseModel, frozen=True, extra="forbid"):
-    """One rule of `mqtt.rewrite`; the first of which the source filter matches is the one that counts for a topic."""
+    """One rule of `mqtt.rewrite`; for a topic, the first rule whose source filter matches it applies."""
 
-    action: Literal["publish", "subscribe", "all"] = "all"  # of published topics, of filters, of both
-    source: Filter  # topics or filters that this rule is for
-    pattern: Annotated[str, AfterValidator(check_pattern)]  # a regular expression from ^ on; where it fails all stays
-    destination: Annotated[str, Field(min_length=1)]  # with $1 to $9, %c or ${clientid}, %u or ${username}
+    action: Literal["publish", "subscribe", "all"] = "all"  # rewrite topics that are published, filters, or both
+    source: Filter  # topics or filters that the rule matches
+    # regular expression that begins with ^; a topic that it does not match stays
+    pattern: Annotated[str, AfterValidator(check_pattern)]
+    destination: Annotated[str, Field(min_length=1)]  # new topic, with $1 to $9, %c or ${clientid}, %u or ${username}
 
     @model_validator(mode="after")
     def _check_places(self) -> RewriteRule:
@@ -107,15 +108,14 @@ class RewriteRule(BaseModel, frozen=True, extra="forbid"):
 
 
 class AutoSubscription(BaseModel, frozen=True, extra="forbid"):
-    """One filter of `mqtt.auto_subscribe`, which each client has from its CONNECT on."""
+    """One filter of `mqtt.auto_subscribe`, to which each client is subscribed when it connects."""
 
-    filter: Filter  # with ${clientid} and ${username}; also $share/…, $queue/…
-    qos: Annotated[int, Field(ge=0, le=2)] = 0  # the highest that is wanted
-    no_local: bool = False  # not the client's own messages
-    retain_as_published: bool = False  # messages keep their retain flag
-    retain_handling: Annotated[int, Field(ge=0, le=2)] = (
-        0  # retained ones: 0 at each connect, 1 the first time, 2 never
-    )
+    filter: Filter  # filter, with ${clientid} and ${username}; also $share/…, $queue/…
+    qos: Annotated[int, Field(ge=0, le=2)] = 0  # highest QoS of the subscription
+    no_local: bool = False  # leave out the client's own messages
+    retain_as_published: bool = False  # keep the retain flag of messages
+    # retained messages: 0 at each connect, 1 the first time, 2 never
+    retain_handling: Annotated[int, Field(ge=0, le=2)] = 0
 
     def __str__(self) -> str:
         """Return the filter and its QoS."""

@@ -8,12 +8,13 @@ from core.settings import Limit
 
 
 class UserLimitsSettings(BaseModel, frozen=True, extra="forbid"):
-    """What one user may have and do, on all connections together, whatever their doors; 0: any number."""
+    """Limits of one user, over all its connections at all doors; 0: no limit."""
 
-    connections_max: Limit = 0  # open at once
-    channels_max: Limit = 0  # of AMQP, open at once
+    connections_max: Limit = 0  # open connections of the user
+    channels_max: Limit = 0  # open AMQP channels of the user
     messages_rate: Limit = 0  # messages a second that the user may publish; more are read later, or refused at RocketMQ
-    bytes_rate: Limit = 0  # bytes of bodies a second that the user may publish; likewise
-    messages_out_rate: Limit = 0  # messages a second that the user is sent; more wait where they are
-    bytes_out_rate: Limit = 0  # bytes of bodies a second that the user is sent; more wait where they are
+    # bytes of bodies a second that the user may publish; more are read later, or refused at RocketMQ
+    bytes_rate: Limit = 0
+    messages_out_rate: Limit = 0  # messages a second that the user is sent; more wait in their queues
+    bytes_out_rate: Limit = 0  # bytes of bodies a second that the user is sent; more wait in their queues
     connects_rate: Limit = 0  # logins a second, at all doors; more are refused

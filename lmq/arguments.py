@@ -145,4 +145,4 @@ def check_takes(name: str, function: Callable[..., object], *arguments: str) -> 
         signature.bind(*arguments)
     except TypeError:
         given = ", ".join(arguments)
-        raise TypeError(f"{name}={function!r} cannot be called with what it is given: ({given})") from None
+        raise TypeError(f"{name}={function!r} cannot be called with these arguments: ({given})") from None

@@ -199,7 +199,7 @@ def _status_of(returned: object) -> ConsumeStatus:
         return returned
     raise TypeError(
         f"the listener returned {returned!r}; it may return None or ConsumeStatus.SUCCESS for what is done,"
-        " and ConsumeStatus.LATER for what is to come again"
+        " and ConsumeStatus.LATER if they are to come again"
     )
 
 

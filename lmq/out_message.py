@@ -135,7 +135,7 @@ def _moment_of(message: OutMessage) -> dict[str, str]:
     check_is("delay", message.delay, timedelta, int, float)
     delay_s = message.delay.total_seconds() if isinstance(message.delay, timedelta) else message.delay
     if not math.isfinite(delay_s):
-        raise ValueError(f"delay={delay_s} is no time")
+        raise ValueError(f"delay={delay_s} is not a time")
     return {"TIMER_DELAY_MS": str(math.ceil(delay_s * 1000))}
 
 

@@ -87,5 +87,5 @@ def _select(selector: QueueSelector, routes: Sequence[Route], message: OutMessag
     )
     chosen = selector(queues, message)
     if chosen not in queues:
-        raise ValueError(f"the selector returned {chosen!r}, which is none of the queues that it was given")
+        raise ValueError(f"the selector returned {chosen!r}, which is not one of the given queues")
     return next(route for route in routes if route.broker_name == chosen.broker_name), chosen.queue_id

@@ -55,12 +55,12 @@ def parse_receipt(text: str) -> Receipt:
     """
     parts = text.split(" ")
     if len(parts) < PARTS:
-        raise SdkError(f"{text!r} is no receipt: the message was not received by POP")
+        raise SdkError(f"{text!r} is not a receipt: the message was not received by POP")
     try:
         start, pop_ms, invisible_ms, revive = (int(part) for part in parts[:4])
         return Receipt(start, pop_ms, invisible_ms, revive, parts[4], parts[5], int(parts[6]), int(parts[7]))
     except ValueError as error:
-        raise SdkError(f"{text!r} is no receipt") from error
+        raise SdkError(f"{text!r} is not a receipt") from error
 
 
 def add_receipts(messages: list[Message], said: Mapping[str, str]) -> list[Message]:

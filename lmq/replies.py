@@ -80,7 +80,7 @@ def properties_of_reply(request: Message) -> dict[str, str]:
     """
     properties = {name: request.properties.get(name, "") for name in (CORRELATION_ID, REPLY_TO, TTL)}
     if not properties[CORRELATION_ID] or not properties[REPLY_TO] or CLUSTER not in request.properties:
-        raise ValueError("the message is no request: nobody waits for a reply")
+        raise ValueError("the message is not a request: no producer waits for a reply")
     return {**properties, "MSG_TYPE": "reply"}
 
 

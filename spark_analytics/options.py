@@ -99,7 +99,7 @@ def _path(values: Mapping[str, str]) -> str:
 def _choice(values: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str:
     value = values.get(name, allowed[0]).lower()
     if value not in allowed:
-        raise OptionError(name, f"{value!r} is none of {', '.join(allowed)}")
+        raise OptionError(name, f"{value!r} is not one of {', '.join(allowed)}")
     return value
 
 

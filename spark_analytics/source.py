@@ -63,7 +63,7 @@ class LogReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Return the parts of the log, up to what is confirmed now."""
         if not Path(self._options.path).is_dir():
-            raise OptionError("path", f"{self._options.path} is no folder")
+            raise OptionError("path", f"{self._options.path} is not a folder")
         return [LogPartition(part) for part in plan_read(StoreReader.open(Path(self._options.path)), self._options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -143,7 +143,7 @@ class PopJournal:
                 self._compact((self._journal.bytes_used - began_at) // CHANGE_BYTES * WORK_PER_RECORD)
         except DiskFullError as error:  # not for the consumer that happens to be served
             if not self._is_full:
-                LOGGER.warning("cannot write down what consumers did: %s", error)
+                LOGGER.warning("cannot write the acknowledgements of consumers: %s", error)
             self._is_full = True
             self._put_off()
             return

@@ -301,7 +301,7 @@ class Timer(Reader):
             text = strip_due(texts[i])
             resolver = resolvers.get(text[: max(text.find(b"\x01"), 0)])
             if resolver is None:
-                LOGGER.warning("a message that waited says no way to go, dropping it due_by=%d", slot.end_ms)
+                LOGGER.warning("a delayed message has no destination, dropping it due_by=%d", slot.end_ms)
             elif not slot.is_cancelled(text) and not slot.is_named(found, i):
                 return resolver(text, flags[i])
             return None

@@ -344,7 +344,12 @@ def _set_aside(path: Path, file: GrowingFile) -> tuple[GrowingFile, int]:
     file.close()
     kept = path.with_name(path.name + ".damaged")
     path.replace(kept)
-    LOGGER.warning("what is no journal is set aside, an empty one is begun path=%s kept=%s bytes=%d", path, kept, size)
+    LOGGER.warning(
+        "a file that is not a journal is set aside, an empty journal is begun path=%s kept=%s bytes=%d",
+        path,
+        kept,
+        size,
+    )
     made = GrowingFile(path)
     made.map[_HEAD_BYTES - _SEED_BYTES : _HEAD_BYTES] = SEED
     return made, size

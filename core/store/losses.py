@@ -30,7 +30,7 @@ def tell_losses(data_dir: Path, check: LogCheck, *, is_accepted: bool) -> None:
                 "store.accept_loss is set, and nothing is missing: unset it, or the next loss is accepted too"
             )
         if check.holes:
-            LOGGER.warning("a power cut left holes in what was not synced: %s", "; ".join(map(str, check.holes)))
+            LOGGER.warning("a power cut left holes in data that was not synced: %s", "; ".join(map(str, check.holes)))
         return
     lost_bytes = sum(loss.end - loss.start for loss in check.losses)
     lines = [f"the log lacks {lost_bytes} bytes that were on disk before"]

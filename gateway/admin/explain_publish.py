@@ -145,7 +145,7 @@ def read_headers(said: Sequence[str]) -> dict[str, str | bool | int | float]:
     for each in said:
         name, equals, text = each.partition("=")
         if not name or not equals:
-            raise QuestionError(f"{each} is no header: NAME=VALUE")
+            raise QuestionError(f"{each} is not a header: give NAME=VALUE")
         if len(name.encode()) > NAME_BYTES_MAX:
             raise QuestionError(f"a name of a header is longer than {NAME_BYTES_MAX} bytes")
         try:
@@ -166,7 +166,7 @@ def read_properties(said: Sequence[str]) -> dict[str, str | int]:
     for each in said:
         name, equals, text = each.partition("=")
         if not equals or name not in PROPERTIES:
-            raise QuestionError(f"{each} is no property: NAME=VALUE, of {', '.join(PROPERTIES)}")
+            raise QuestionError(f"{each} is not a property: give NAME=VALUE, with one of {', '.join(PROPERTIES)}")
         if name in NUMBERS and not (text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX):
             raise QuestionError(f"the property {name} is a number from 0 to 255")
         properties[name] = int(text) if name in NUMBERS else text

@@ -50,12 +50,12 @@ def explain_right(view: AdminView, asked: Right) -> RightExplanation:
         QuestionError: The question has no answer.
     """
     if not asked.name and asked.action != ENTER:
-        raise QuestionError(f"what is it about? {asked.action} is asked of a topic, a filter or a name")
+        raise QuestionError(f"{asked.action} needs a topic, a filter or a name")
     if asked.address:
         try:
             ip_address(asked.address)
         except ValueError as error:
-            raise QuestionError(f"{asked.address} is no address, such as 192.0.2.7") from error
+            raise QuestionError(f"{asked.address} is not an address such as 192.0.2.7") from error
     if asked.action == PUBLISH:
         check_topic(asked.name)
         if _topic_of(asked).startswith(OWN_ROOTS):
@@ -76,7 +76,7 @@ def _check_filter(name: str) -> None:
     try:
         check_topic_filter(name.encode())
     except MalformedPacketError as error:
-        raise QuestionError(f"{name} is no filter: {error.reason}") from error
+        raise QuestionError(f"{name} is not a filter: {error.reason}") from error
 
 
 def _find_rights(view: AdminView, asked: Right) -> Permissions | None:

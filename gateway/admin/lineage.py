@@ -71,7 +71,9 @@ async def list_messages(view: View, administrator: Administrator, asked: Annotat
     start, end = broker.min_offset(queue_ref), broker.max_offset(queue_ref)
     pop = broker.pop.find(asked.queue.encode(), GROUP)
     if asked.undone and pop is None:
-        raise bad_request(f"'{asked.queue}' is no AMQP queue that was used: which messages are done is not known of it")
+        raise bad_request(
+            f"'{asked.queue}' is not an AMQP queue with consumers: which of its messages are done is unknown"
+        )
     offset = pop.floor if asked.undone and pop is not None else asked.offset
     if asked.at_ms is not None:
         at_ms = asked.at_ms

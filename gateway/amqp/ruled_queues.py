@@ -23,7 +23,7 @@ def hold_queue_to(queue: SharedQueue, ruling: Ruling, refusals: Refusals) -> boo
     try:
         refusals.renew(queue)
     except QueueLimitError as error:  # what it has no room for is lost, or goes on, as without the policy
-        LOGGER.warning("a queue cannot refuse what it has no room for queue=%s reason=%s", queue.name, error)
+        LOGGER.warning("a queue cannot refuse messages although it is full queue=%s reason=%s", queue.name, error)
     queue.watch()
     if was_watched and not queue.is_watched and not queue.consumers:
         queue.stop()

@@ -50,4 +50,4 @@ def _read_wanted(wanted: bytes) -> str:
     try:
         return wanted[2:].decode().replace("=2C", ",").replace("=3D", "=")
     except UnicodeDecodeError as error:
-        raise BearerError("the name is no text") from error
+        raise BearerError("the name is not text") from error

@@ -94,7 +94,7 @@ class KeySet:
             try:
                 then()
             except Exception:
-                LOGGER.exception("what follows a question for keys failed")
+                LOGGER.exception("an error after a request for keys")
 
     async def _run(self) -> None:
         assert self._wanted is not None

@@ -97,7 +97,7 @@ class BearerProof:
         """Take the one message."""
         self._wanted, self._token = bearer.read_bearer(data)
         if not self._authenticator.tokens.takes(self._token):  # else it would be a password
-            raise bearer.BearerError("what it has is no token")
+            raise bearer.BearerError("it does not hold a token")
         return None
 
     def check(self, who: Credentials, then: Then) -> Attempt | None:

@@ -303,7 +303,7 @@ class PasswordChecks:
             try:
                 attempt.answer(is_right)
             except Exception:
-                LOGGER.exception("what follows a login failed")
+                LOGGER.exception("an error after a login")
 
 
 def _is_idle(lane: Lane) -> bool:

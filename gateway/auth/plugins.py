@@ -168,7 +168,7 @@ class PluginHost:
     async def _run(self, work: Coroutine[Any, Any, bool | None]) -> bool | None:
         if not self._loop.is_running():
             work.close()
-            raise PluginError("the plugins were let go of")
+            raise PluginError("the plugins were stopped")
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     async def _authenticate(self, session: HostedSession) -> bool | None:
@@ -228,7 +228,7 @@ async def _ask(path: str, answer: Coroutine[Any, Any, object]) -> bool | None:
         raise PluginError(f"{path} failed: {type(error).__name__}") from error  # its text may have a password in it
     if said is None or isinstance(said, bool):
         return said
-    raise PluginError(f"{path} said neither yes nor no")
+    raise PluginError(f"{path} answered neither yes nor no")
 
 
 def make_plugin(path: str, said: Mapping[str, Any], loop: asyncio.AbstractEventLoop) -> Any:  # noqa: ANN401  # of whatever class
@@ -247,7 +247,7 @@ def make_plugin(path: str, said: Mapping[str, Any], loop: asyncio.AbstractEventL
         ) from error
     config = getattr(kind, "Config", None)
     if not isinstance(kind, type) or not is_dataclass(config):
-        raise PluginError(f"{path} is no plugin for amqtt: it has no dataclass Config")
+        raise PluginError(f"{path} is not a plugin for amqtt: it has no dataclass Config")
     try:
         made = dacite.from_dict(config, dict(said), dacite.Config(strict=True, cast=[Enum, Path]))
     except Exception as error:  # of whatever kind the plugin's own classes raise

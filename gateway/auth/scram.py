@@ -89,7 +89,7 @@ def _decode(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise ScramError("what should be base64 is none") from error
+        raise ScramError("a value is not base64") from error
 
 
 def _read(data: bytes) -> list[str]:
@@ -98,7 +98,7 @@ def _read(data: bytes) -> list[str]:
     try:
         return data.decode().split(",")
     except UnicodeDecodeError as error:
-        raise ScramError("a message is no text") from error
+        raise ScramError("a message is not text") from error
 
 
 def _value(parts: list[str], index: int, name: str) -> str:
@@ -142,7 +142,7 @@ class ScramExchange:
             raise ScramError("one user may not act for another")
         nonce = _value(bare, 1, "r")
         if not nonce or not all("!" <= char <= "~" for char in nonce):
-            raise ScramError("the nonce is none")
+            raise ScramError("the nonce is empty")
         self._nonce = nonce + self._own_nonce
         self.verifier = self._find(self.user)
         salt = base64.b64encode(self.verifier.salt).decode()

@@ -95,7 +95,7 @@ class TokenKeys:
             raise TokenError("its algorithm is not taken here")
         keys = [key for key in self._keys if algorithm in key.algorithms and _fits(key.name, name)]
         if not keys:
-            raise UnknownKeyError("there is no key for it")
+            raise UnknownKeyError("no key matches it")
         read_claims(token)
         for key in keys:
             claims = self._find_claims(token, algorithm, key)
@@ -139,7 +139,7 @@ class TokenKeys:
         raw = _read(path, called)
         if b"PRIVATE KEY" in raw:
             raise SettingsError(
-                f"{called} holds a private key: give the public one, and keep that where tokens are made"
+                f"{called} holds a private key: give the public one, and keep the private one where tokens are made"
             )
         try:
             key = load_pem_public_key(raw)
@@ -154,7 +154,7 @@ class TokenKeys:
             raise SettingsError(f"{called} is not JSON") from error
         keys = said.get("keys") if isinstance(said, dict) else None
         if not isinstance(keys, list) or not all(isinstance(key, dict) for key in keys):
-            raise SettingsError(f"{called} is no JSON Web Key Set: it has no list of keys")
+            raise SettingsError(f"{called} is not a JSON Web Key Set: it has no list of keys")
         if len(keys) > KEYS_MAX:
             raise SettingsError(f"{called} has more than {KEYS_MAX} keys")
         before = len(self._keys)
@@ -170,13 +170,15 @@ class TokenKeys:
         if said.get("use", "sig") != "sig" or not is_ours:
             return
         if not isinstance(name, str):
-            raise SettingsError(f"{called}: its kid is no text")
+            raise SettingsError(f"{called}: its kid is not text")
         if "d" in said:
-            raise SettingsError(f"{called} is a private key: give the public one, and keep that where tokens are made")
+            raise SettingsError(
+                f"{called} is a private key: give the public one, and keep the private one where tokens are made"
+            )
         try:
             fit, material = _read_key(said, called)
         except (jwt.PyJWTError, ValueError, TypeError, KeyError, UnsupportedAlgorithm) as error:
-            raise SettingsError(f"{called} is no key: {error}") from error
+            raise SettingsError(f"{called} is not a key: {error}") from error
         if "alg" in said:
             fit = tuple(algorithm for algorithm in fit if algorithm == said["alg"])
         if set(fit) & set(self._settings.algorithms):

@@ -285,7 +285,7 @@ class _Check:
         self.password = password
         self.token: Token | None = None
         self.why = ""
-        self.is_unknown = False  # there is no key for it
+        self.is_unknown = False  # no key matches it
         self.attempt: Attempt | None = None
         self._is_last = is_last
         self._keys = keys

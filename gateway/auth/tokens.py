@@ -135,5 +135,5 @@ def _find_names(claims: dict[str, Any], claim: str) -> tuple[str, ...]:
     said = claims[claim]
     names = said.split() if isinstance(said, str) else said
     if not isinstance(names, list) or not all(map(is_name, names)):
-        raise TokenError(f"its claim {claim} is no list of names")
+        raise TokenError(f"its claim {claim} is not a list of names")
     return tuple(names)

@@ -190,5 +190,5 @@ class Bridges:
             is_bridge = client.startswith(PREFIX) and outline.owner == outline.client_id
             session = sessions.find(outline.client_id) if is_bridge else None
             if session is not None and client.removeprefix(PREFIX) not in self._settings:
-                LOGGER.info("the session of a bridge that is no more is ended client=%s", client)
+                LOGGER.info("the session of a removed bridge is ended client=%s", client)
                 self._door.subscribing.end_session(session)

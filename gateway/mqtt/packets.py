@@ -224,9 +224,9 @@ def _check_connect_flags(flags: int, level: int) -> None:
     if qos == 3:
         raise MalformedPacketError("MQTT-3.1.2-14", "a will has QoS 3")
     if not flags & _WILL_FLAG and qos:
-        raise MalformedPacketError("MQTT-3.1.2-13", "a QoS for a will that there is not")
+        raise MalformedPacketError("MQTT-3.1.2-13", "a QoS for a will without a will")
     if not flags & _WILL_FLAG and flags & _WILL_RETAIN_FLAG:
-        raise MalformedPacketError("MQTT-3.1.2-15", "a retain flag for a will that there is not")
+        raise MalformedPacketError("MQTT-3.1.2-15", "a will retain flag without a will")
     if flags & _PASSWORD_FLAG and not flags & _USER_FLAG and level < LEVEL_5:
         raise MalformedPacketError("MQTT-3.1.2-22", "a password without a user name")
 

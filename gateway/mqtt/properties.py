@@ -171,7 +171,7 @@ def decode_properties(body: bytes, pos: int, allowed: frozenset[Property]) -> tu
             raise MalformedPacketError("MQTT-2.2.2-2", f"property {number:#04x} may not stand in this packet")
         name = Property(number)
         if name in found.numbers or name in found.texts:
-            raise ProtocolViolationError("MQTT-2.2.2-2", f"property {number:#04x} is there twice")
+            raise ProtocolViolationError("MQTT-2.2.2-2", f"property {number:#04x} appears twice")
         value, pos = _read_value(block, pos, name)
         if isinstance(value, int):
             found.numbers[name] = value

@@ -97,9 +97,7 @@ class Proving:
         if self.refused is not None and packet.code == ReasonCode.CONTINUE_AUTHENTICATION:
             return None
         if self._proof is None or self.is_checked or packet.code != ReasonCode.CONTINUE_AUTHENTICATION:
-            raise ProtocolViolationError(
-                "MQTT-4.12.0-3", f"an AUTH for reason {packet.code:#04x} that nobody asked for"
-            )
+            raise ProtocolViolationError("MQTT-4.12.0-3", f"an unexpected AUTH with reason {packet.code:#04x}")
         return self._proof.take(packet.properties.texts.get(Property.AUTH_DATA, b""))
 
     def check(self, then: Then) -> Attempt | None:

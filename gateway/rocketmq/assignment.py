@@ -98,7 +98,7 @@ class Assignment:
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to set {group} up")
         share_queues = said.get("popShareQueueNum", 0)
         if type(share_queues) is not int:
-            raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, "popShareQueueNum is no number")
+            raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, "popShareQueueNum is not a number")
         mode = RequestMode(str(said.get("mode", "")), share_queues)
         self._modes.set(topic, group, mode)
         peer.actor().tell(Kind.GROUP_SET, group=group, topic=topic, mode=mode.mode)

@@ -276,7 +276,7 @@ def read_object(request: Command) -> dict[str, Any]:
     except (ValueError, RecursionError):
         said = None
     if not isinstance(said, dict):
-        raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, "the body is no JSON object")
+        raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, "the body is not a JSON object")
     return said
 
 

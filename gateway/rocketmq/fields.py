@@ -39,7 +39,7 @@ def integer_field(request: Command, name: str, otherwise: int | None = None) -> 
     except ValueError:
         number = None
     if number is None or not -(2**63) <= number < 2**63:
-        raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"the custom field <{name}> is no integer")
+        raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"the custom field <{name}> is not an integer")
     return number
 
 

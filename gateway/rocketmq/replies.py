@@ -87,7 +87,7 @@ class Replies:
         if client_id is None:
             raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"reply message properties[{REPLY_TO}] is null")
         if fields.get("batch", "").lower() == "true":
-            raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, "a reply is no batch")
+            raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, "a reply cannot be a batch")
         self._get_client(client_id)
         reply = Reply(request, peer, client_id, fields, now_ms)
         send = Command(

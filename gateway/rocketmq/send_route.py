@@ -163,7 +163,9 @@ class SendRoutes:
                 ResponseCode.MESSAGE_ILLEGAL, "LMQ_TOPIC and INNER_MULTI_DISPATCH exclude each other"
             )
         if not is_space_topic(topic):
-            raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, "LMQ_TOPIC is no topic that can be published to")
+            raise CommandRefusedError(
+                ResponseCode.MESSAGE_ILLEGAL, "LMQ_TOPIC is not a topic that clients can publish to"
+            )
         if not sender.may_publish_topic(topic):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, "no permission to send to this topic")
         if is_half:

@@ -62,7 +62,7 @@ class TopicAdmin:
             raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, "attributes of topics are not supported")
         perm = integer_field(request, "perm")
         if not 0 <= perm <= PERM_MAX:
-            raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, f"the permission {perm} is none")
+            raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, f"the permission {perm} is not valid")
         topic = Topic(
             integer_field(request, "readQueueNums"),
             integer_field(request, "writeQueueNums"),

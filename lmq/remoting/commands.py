@@ -176,7 +176,7 @@ def _decode_json(header: bytes, body: bytes | memoryview) -> Command:
 def _integer(fields: dict[str, Any], name: str) -> int:
     value = fields.get(name, 0)
     if type(value) is not int or not -(2**31) <= value < 2**31:
-        raise ValueError(f"{name} is no 32-bit integer")
+        raise ValueError(f"{name} is not a 32-bit integer")
     return value
 
 

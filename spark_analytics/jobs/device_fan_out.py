@@ -107,7 +107,7 @@ def read_extent(data_dir: Path) -> LogExtent:
         OptionError: `data_dir` is no folder.
     """
     if not data_dir.is_dir():
-        raise OptionError("path", f"{data_dir} is no folder")
+        raise OptionError("path", f"{data_dir} is not a folder")
     survey = StoreReader.open(data_dir).survey()
     segments = [found for found in survey.segments if found.end > found.base]
     if not segments:

@@ -96,7 +96,7 @@ def test_url_is_an_address_of_http(url):
     ],
 )
 def test_url_that_is_no_address_of_http_is_refused(url):
-    with pytest.raises(ValueError, match=r"must be an address|has a name"):
+    with pytest.raises(ValueError, match=r"must be an address|has a user name"):
         check_url(url)
 
 

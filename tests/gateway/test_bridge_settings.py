@@ -32,7 +32,7 @@ def test_bridge_needs_an_address_and_topics_and_no_more():
         ({"topics": [{"filter": ""}]}, "must be a plain topic filter"),
         ({"topics": [{"filter": "$share/g/a"}]}, "must be a plain topic filter"),
         ({"topics": [TOPIC | {"local_prefix": "+/"}]}, "without # and [+]"),
-        ({"topics": [TOPIC | {"direction": "in", "qos": 2}]}, "qos of 1 at most"),
+        ({"topics": [TOPIC | {"direction": "in", "qos": 2}]}, "qos of at most 1"),
         ({"topics": [TOPIC | {"qos": 2}, TOPIC | {"direction": "in"}]}, "make another one for qos 2"),
         ({"password_env": "P", "password_file": "/p"}, "two ways to say one thing"),
         ({"retry_min_ms": 100, "retry_max_ms": 10}, r"retry_min_ms \(100\) is more than retry_max_ms \(10\)"),

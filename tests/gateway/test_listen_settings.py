@@ -45,7 +45,7 @@ def test_a_list_has_addresses_as_text_and_as_tables():
                     "tls": {"certificate": "a", "client_ca": "b", "name_is_user": True, "user_from": "dns"},
                 }
             ],
-            "name_is_user is user_from = 'common_name'",
+            "name_is_user means user_from = 'common_name'",
         ),
         ([{"address": "h:1", "client_id_from": "dns"}], "client_id_from needs tls with client_ca"),
         ([{"address": "h:1", "tls": {"certificate": "a", "version_min": "1.1"}}], "'1.2' or '1.3'"),

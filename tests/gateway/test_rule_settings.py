@@ -22,12 +22,12 @@ def test_a_rule_is_told_in_one_line():
 
 @pytest.mark.parametrize("text", ["(", "a**", "(?=x)", r"\1", "a{1,9999}"])
 def test_what_no_linear_engine_can_do_is_refused(text):
-    with pytest.raises(ValueError, match="is no regular expression"):
+    with pytest.raises(ValueError, match="is not a regular expression"):
         compile_regex(text)
 
 
 def test_an_expression_that_takes_too_much_memory_is_refused():
-    with pytest.raises(ValueError, match="is no regular expression"):
+    with pytest.raises(ValueError, match="is not a regular expression"):
         compile_regex("((a{100}){100}){9}")
 
 

@@ -71,7 +71,7 @@ def test_where_it_listens_can_be_said_to_nobody(monkeypatch, caplog):
         monkeypatch.undo()
         full.flush()  # as Python does at its end
     (record,) = caplog.records
-    assert record.getMessage() == "cannot say on the standard output where it listens: No space left on device"
+    assert record.getMessage() == "cannot print the listening addresses on the standard output: No space left on device"
 
 
 @pytest.mark.usefixtures("kept_logs")

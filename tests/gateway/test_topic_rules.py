@@ -31,7 +31,7 @@ BAD = {
     "^[^/]+[^/]+x": "could take long",
     "^(.)\\1": "not taken here",
     "^(?=a)": "not taken here",
-    "^(": "no regular expression",
+    "^(": "not a regular expression",
     "^a?b?c?d?e?": "may be missing",
     "^a$b": "not taken here",
     "^é": "ASCII",

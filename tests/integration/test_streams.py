@@ -207,7 +207,7 @@ async def test_header_of_somebody_who_is_no_trusted_proxy_makes_nobody_of_anothe
         writer.write(header + hello)
         assert await asyncio.wait_for(reader.read(), WAIT_S) == b""
         writer.close()
-    await until_logged(gateway, "no trusted proxy")
+    await until_logged(gateway, "not a trusted proxy")
     with contextlib.suppress(ConnectionResetError):  # where no proxy is said to be, a header is no MQTT
         reader, writer = await asyncio.open_connection(*gateway.address("mqtt"))
         writer.write(header)

@@ -91,7 +91,7 @@ def test_a_function_that_takes_what_it_is_given_is_taken(function):
     "function", [lambda message: None, lambda: None, functools.partial(heard, None), Handler.method]
 )
 def test_a_function_that_takes_something_else_is_refused(function):
-    with pytest.raises(TypeError, match=r"^listener=.* cannot be called with what it is given: \(messages, context\)$"):
+    with pytest.raises(TypeError, match=r"^listener=.* cannot be called with these arguments: \(messages, context\)$"):
         check_takes("listener", function, "messages", "context")
 
 

@@ -106,8 +106,8 @@ def test_a_body_is_any_bytes(body):
         ({"flag": 1 << 31}, "flag=2147483648; it is to be -2147483648 to 2147483647"),
         ({"queue_id": -1}, "queue_id=-1; it is to be 0 or more"),
         ({"delay_level": -1}, "delay_level=-1; it is to be 0 or more"),
-        ({"delay": math.nan}, "delay=nan is no time"),
-        ({"delay": math.inf}, "delay=inf is no time"),
+        ({"delay": math.nan}, "delay=nan is not a time"),
+        ({"delay": math.inf}, "delay=inf is not a time"),
     ],
 )
 def test_a_number_that_cannot_be_is_named(changes, said):

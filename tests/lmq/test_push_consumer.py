@@ -201,7 +201,7 @@ async def test_a_listener_is_async_and_a_start_is_known():
         ({"max_reconsume_times": -1}, "max_reconsume_times=-1; it is to be 0 or more"),
         ({"limits": 5}, "limits=5 is of type int; it is to be of type FlowLimits"),
         ({"allocate": None}, "allocate=None cannot be called"),
-        ({"allocate": len}, "allocate=<built-in function len> cannot be called with what it is given"),
+        ({"allocate": len}, "allocate=<built-in function len> cannot be called with these arguments"),
     ],
 )
 async def test_what_would_never_consume_is_refused_at_once(changes, said):

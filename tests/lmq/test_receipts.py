@@ -80,5 +80,5 @@ def test_a_receipt_is_of_a_topic(flag, topic):
 
 @pytest.mark.parametrize("text", ["", "x", "1 2 3 4 0 b 5", "1 2 3 4 0 b five 6", "a 2 3 4 0 b 5 6"])
 def test_what_is_no_receipt_is_an_error(text):
-    with pytest.raises(SdkError, match="no receipt"):
+    with pytest.raises(SdkError, match="not a receipt"):
         parse_receipt(text)

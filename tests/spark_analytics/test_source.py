@@ -27,7 +27,7 @@ def folder(messages, tmp_path_factory):
 
 
 def test_options_are_checked_before_anything_is_read(folder):
-    with pytest.raises(OptionError, match="no folder"):
+    with pytest.raises(OptionError, match="not a folder"):
         LogReader(ReadOptions(str(folder / "missing"))).partitions()
     with pytest.raises(OptionError, match="no column"):
         LmqDataSource({"path": str(folder), "columns": "colour"}).schema()

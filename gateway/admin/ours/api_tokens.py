@@ -50,15 +50,15 @@ async def add_token(view: View, administrator: Administrator, said: TokenBody, r
     request.scope["state"][FIELDS] = {"name": said.name, "of": user, "scopes": said.scopes}
     _check_may_give(administrator, user, said.scopes)
     if view.api_tokens.find(said.name) is not None:
-        raise bad_request(f"there is a token '{said.name}'")
+        raise bad_request(f"there is already a token '{said.name}'")
     if view.authenticator.find_member(user, "") is None or not view.authenticator.find_tags(user):
-        raise bad_request(f"user '{user}' is none of the gateway's that comes in at the API")
+        raise bad_request(f"user '{user}' is not a user of the gateway that may log in at the API")
     now_ms = time.time_ns() // 1_000_000
     ends_at_ms = now_ms + said.ends_in_s * 1_000 if said.ends_in_s else NEVER
     try:
         text = view.api_tokens.add(said.name, user, said.scopes, ends_at_ms=ends_at_ms, now_ms=now_ms)
     except TooManyTokensError as error:
-        raise bad_request("there are too many tokens: revoke those that nobody uses") from error
+        raise bad_request("there are too many tokens: revoke unused ones") from error
     await keep(view.broker)
     found = view.api_tokens.find(said.name)
     assert found is not None

@@ -140,7 +140,7 @@ async def _get(view: AdminView, waiting_id: str) -> tuple[Found, bytes]:
 def _place_of(waiting_id: str) -> tuple[int, int]:
     queue, dash, offset = waiting_id.partition("-")
     if not (dash and all(part.isascii() and part.isdigit() and len(part) <= DIGITS_MAX for part in (queue, offset))):
-        raise bad_request(f"'{waiting_id}' is no id such as 17-4, which the list gives")
+        raise bad_request(f"'{waiting_id}' is not an id from the list, such as 17-4")
     return int(queue), int(offset)
 
 

@@ -45,7 +45,7 @@ async def send_letters_back(view: AdminView, caller: Caller, name: str, to: str 
     group = topic.removeprefix(DEAD_PREFIX)
     letters = view.rocketmq.letters
     if not topic.startswith(DEAD_PREFIX):
-        raise bad_request(f"'{name}' is no topic of dead letters: that is %DLQ% and a group")
+        raise bad_request(f"'{name}' is not a topic of dead letters: give %DLQ% and a group")
     waiting = letters.find(topic)
     if waiting is None:
         raise not_found(f"no topic '{text_of(topic)}'")
@@ -72,7 +72,7 @@ def _find_topic(view: AdminView, name: str) -> bytes:
     """Return a topic that letters may be sent to."""
     topic = name.encode()
     if is_light(topic) or topic in NOT_SENDABLE or topic == view.broker.parent_topic:
-        raise bad_request(f"'{name}' is no topic of RocketMQ's clients")
+        raise bad_request(f"'{name}' is not a topic of RocketMQ clients")
     if view.rocketmq.topics.find(topic) is None:
         raise not_found(f"no topic '{name}'")
     return topic

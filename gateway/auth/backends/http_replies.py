@@ -37,7 +37,7 @@ def read_reply(answer: HttpAnswer) -> Reply:
     try:
         text = answer.body.decode()
     except UnicodeDecodeError as error:
-        raise BackendError("its answer is no text") from error
+        raise BackendError("its answer is not text") from error
     return _read_json(text) if text.lstrip().startswith("{") else _read_words(text)
 
 
@@ -63,7 +63,7 @@ def _read_moment(said: object) -> int:
     if said is None:
         return NEVER_MS
     if isinstance(said, bool) or not isinstance(said, int | float) or not 0 <= said < MOMENT_MAX_S:
-        raise BackendError("its expire_at is no moment")
+        raise BackendError("its expire_at is not a time")
     return int(1000 * said)
 
 

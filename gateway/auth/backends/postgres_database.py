@@ -100,7 +100,7 @@ class PostgresDatabase:
                     raise BackendError(watched.why) from error
                 raise
             except UnicodeDecodeError as error:
-                raise BackendError("it says what is no text") from error
+                raise BackendError("it sent a value that is not text") from error
 
     def _connection(self) -> psycopg.Connection[tuple[object, ...]] | None:
         return getattr(self._own, "connection", None)

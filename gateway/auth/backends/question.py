@@ -117,5 +117,5 @@ def check_groups(names: object) -> tuple[str, ...]:
         BackendError: They are no list of names, or too many.
     """
     if not isinstance(names, list | tuple) or len(names) > GROUPS_MAX or not all(map(is_name, names)):
-        raise BackendError("its groups are no list of names, or too many")
+        raise BackendError("its groups are not a list of names, or too many")
     return tuple(names)

@@ -28,7 +28,7 @@ def read_rules(acl: object, rules: object) -> tuple[RuleSettings, ...]:
     """
     said = [_translate(entry) for entry in _check_list(acl)] + _check_list(rules)
     if len(said) > RULES_MAX:
-        raise BackendError(f"it says more than {RULES_MAX} rules")
+        raise BackendError(f"it sent more than {RULES_MAX} rules")
     return tuple(map(_read_rule, said))
 
 
@@ -36,7 +36,7 @@ def _check_list(said: object) -> list[Any]:
     if said is None:
         return []
     if not isinstance(said, list):
-        raise BackendError("its acl or rules are no list")
+        raise BackendError("its acl or rules are not a list")
     return said
 
 
@@ -62,4 +62,4 @@ def _read_rule(said: object) -> RuleSettings:
     try:
         return RuleSettings.model_validate(said)
     except (ValidationError, RecursionError) as error:
-        raise BackendError("one of its rules is none") from error
+        raise BackendError("one of its rules is not valid") from error

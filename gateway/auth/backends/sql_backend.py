@@ -165,7 +165,7 @@ def _read_names(said: object) -> Sequence[str]:
         try:
             said = json.loads(said)
         except (ValueError, RecursionError) as error:
-            raise BackendError("its groups are no list in JSON") from error
+            raise BackendError("its groups are not a JSON list") from error
     if isinstance(said, str):
         return [name for name in _BETWEEN.split(said) if name]
     return check_groups(said)

@@ -48,7 +48,7 @@ class ProxyHeader(Layer):
 
     def __init__(self, host: str, networks: Sequence[Network]) -> None:
         if not is_trusted(host, networks):
-            raise StreamError(KIND, "this address is no trusted proxy")
+            raise StreamError(KIND, "this address is not a trusted proxy")
         self._kept = b""
         self._peer = Peer()
 

@@ -133,7 +133,7 @@ def _load_revoked(context: ssl.SSLContext, path: Path) -> None:
 
 def _no_password() -> str:
     """Stand for a pass phrase, which OpenSSL would else ask the terminal for."""
-    raise TlsError("the key has a pass phrase, which nobody is there to type")
+    raise TlsError("the key has a pass phrase: save it without one")
 
 
 def _load(path: Path, load: Callable[[], None], key: Path | None = None) -> None:

@@ -116,5 +116,5 @@ def _place_of(message_id: str) -> int:
     try:
         place = int(message_id[-PLACE_DIGITS:], 16) if len(message_id) in ID_DIGITS else -1
     except ValueError:
-        raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"{message_id[:64]} is no message id") from None
+        raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"{message_id[:64]} is not a message id") from None
     return place if place < PLACE_END else -1

@@ -217,7 +217,7 @@ class _Reader:
             return node
         if isinstance(node, Literal) and (node.value is None or isinstance(node.value, bool)):
             return node
-        raise SqlError("a number or a string is no condition")
+        raise SqlError("a number or a string is not a condition")
 
     def _equal(self, left: Node, right: Node) -> Node:
         if _is_null(left) or _is_null(right):

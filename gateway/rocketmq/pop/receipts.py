@@ -46,7 +46,7 @@ def parse_receipt(text: str) -> Receipt:
     except ValueError:
         numbers = [-1]
     if min(numbers) < 0:
-        raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, "the receipt in extraInfo has a part that is no number")
+        raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, "the receipt in extraInfo has a part that is not a number")
     return Receipt(*numbers)
 
 

@@ -204,7 +204,7 @@ def read_run(said: dict[str, Any]) -> Run:
     except (ValueError, binascii.Error):
         bit_set = None
     if bit_set is None or len(bit_set) > BITS_BYTES_MAX:
-        raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, "the bitSet of an ack is none")
+        raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, "the bitSet of an ack is not valid")
     offsets = [first + 8 * at + bit for at, byte in enumerate(bit_set) for bit in range(8) if byte >> bit & 1]
     receipt = Receipt(pop_ms, invisible_ms, 0)
     return Run(group.encode(), topic.encode(), queue_id, receipt.until_ms, offsets)

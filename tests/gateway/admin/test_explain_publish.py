@@ -151,7 +151,7 @@ async def test_rule_that_lets_is_told_and_topic_permissions_that_do_not(tmp_path
         ({"topic": "a"}, "a message of AMQP has an exchange and a routing key, and no topic"),
         ({"door": "mqtt"}, "a message of this door has a topic; of RocketMQ it is the property LMQ_TOPIC"),
         ({"door": "rocketmq", "topic": "a/#"}, "a/# is a filter, with"),
-        ({"headers": ["odd"]}, "odd is no header: NAME=VALUE"),
+        ({"headers": ["odd"]}, "odd is not a header: give NAME=VALUE"),
         ({"headers": ["n" * 300 + "=1"]}, "a name of a header is longer than 255 bytes"),
     ],
 )
@@ -199,7 +199,7 @@ async def test_properties_are_told_as_each_door_will_show_them(tmp_path):
 @pytest.mark.parametrize("said", ["odd=1", "priority", "priority=high", "priority=1000", "priority=256"])
 async def test_property_that_cannot_be_is_refused(tmp_path, said):
     async with _channel(tmp_path) as (gateway, _):
-        with pytest.raises(QuestionError, match=r"is no property|is a number|cannot be sent"):
+        with pytest.raises(QuestionError, match=r"is not a property|is a number|cannot be sent"):
             await _ask(gateway, "amq.topic", "a", said=[said])
 
 

@@ -115,9 +115,9 @@ async def test_guest_comes_from_this_machine_and_may_do_what_its_permissions_say
         ({"action": "publish", "name": "a/#"}, "is a filter"),
         ({"action": "publish", "name": "$events/a"}, "is the gateway's own"),
         ({"action": "publish", "name": "$delayed/1/$SYS/broker/a"}, "is the gateway's own"),
-        ({"action": "subscribe", "name": "a/#/b"}, "is no filter: a # is not the last level"),
-        ({"action": "read"}, "what is it about"),
-        ({"action": "read", "name": "q", "address": "here"}, "here is no address"),
+        ({"action": "subscribe", "name": "a/#/b"}, "is not a filter: a # is not the last level"),
+        ({"action": "read"}, "read needs a topic"),
+        ({"action": "read", "name": "q", "address": "here"}, "here is not an address"),
         ({"action": "read", "name": "q", "user": "ann", "group": ["ops"]}, "are those that are known here"),
     ],
 )

@@ -140,7 +140,7 @@ async def test_of_other_queues_it_is_not_told_what_is_done(tmp_path):
         (item,) = (await client.get("/api/lmq/messages", params=filter_queue)).json()["items"]
         assert (item["body"], item["stage"], item["given"]) == ("x", None, None)
         refused = await client.get("/api/lmq/messages", params={**filter_queue, "undone": True})
-        assert (refused.status_code, "no AMQP queue" in refused.json()["reason"]) == (400, True)
+        assert (refused.status_code, "not an AMQP queue" in refused.json()["reason"]) == (400, True)
 
 
 async def test_a_device_is_told_what_it_has_not_got_yet(tmp_path):

@@ -77,5 +77,5 @@ def test_a_wrong_token_is_refused_and_a_password_is_none():
     proof.take(b"n,,\x01auth=Bearer " + token(exp=1) + b"\x01\x01")
     assert check(proof) is Refusal.WRONG
     assert json.loads(proof.complaint) == {"status": "invalid_token"}
-    with pytest.raises(BearerError, match="no token"):
+    with pytest.raises(BearerError, match="not hold a token"):
         find_proof("OAUTHBEARER", authenticator).take(b"n,a=guest,\x01auth=Bearer guest\x01\x01")

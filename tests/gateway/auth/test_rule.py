@@ -58,7 +58,7 @@ def test_nobody_without_a_client_identifier_is_a_client():
     [
         ({"topics": ["a"], "actions": ["read"]}, "no action of the rule is for them"),
         ({"names": ["a"], "actions": ["publish"]}, "no action of the rule is for them"),
-        ({"names": ["re:("]}, "is no regular expression"),
+        ({"names": ["re:("]}, "is not a regular expression"),
         ({"addresses": ["10.0.0.1/8"]}, "must be an address or a network"),
         ({"topics": ["a/#/b"]}, "must be a topic filter"),
         ({"permit": "maybe"}, "permit"),

@@ -73,7 +73,7 @@ def test_keys_of_a_set_are_found_by_their_names(files, algorithm):
     keys = _keys(algorithm, jwks=files({"keys": [public_jwk(algorithm, kid="one", use="sig", alg=algorithm)]}))
     assert keys.check(make(CLAIMS, algorithm, kid="one"), NOW_MS).user == "ann"
     assert keys.check(make(CLAIMS, algorithm), NOW_MS).user == "ann"
-    assert _refusal(keys, make(CLAIMS, algorithm, kid="two")) == "there is no key for it"
+    assert _refusal(keys, make(CLAIMS, algorithm, kid="two")) == "no key matches it"
 
 
 def test_token_that_names_no_key_is_tried_with_each_that_fits(files):
@@ -104,7 +104,7 @@ def test_public_key_is_no_secret(files):
     assert both.check(make(CLAIMS), NOW_MS).user == "ann"
     assert both.check(make(CLAIMS, "RS256"), NOW_MS).user == "ann"
     named = _keys("RS256", "HS256", jwks=files({"keys": [public_jwk("RS256", kid="k")]}))
-    assert _refusal(named, sign_by_hand({"alg": "HS256", "kid": "k"}, CLAIMS, pem)) == "there is no key for it"
+    assert _refusal(named, sign_by_hand({"alg": "HS256", "kid": "k"}, CLAIMS, pem)) == "no key matches it"
     with pytest.raises(SettingsError, match="is a key in PEM"):
         _keys("HS256", secret=pem.decode())
 
@@ -209,9 +209,9 @@ SET_FAULTS = {
     "of others": ({"keys": [public_jwk("ES384")]}, "no key for one of"),
     "too many": ({"keys": [{}] * (KEYS_MAX + 1)}, "more than"),
     "private": ({"keys": [public_jwk("ES256", d="AAAA")]}, r"keys\[0\] is a private key"),
-    "half": ({"keys": [{"kty": "EC", "crv": "P-256", "x": "AAAA"}]}, r"keys\[0\] is no key"),
-    "numbers": ({"keys": [{"kty": "EC", "crv": "P-256", "x": 7, "y": 7}]}, r"keys\[0\] is no key"),
-    "name": ({"keys": [public_jwk("ES256", kid=7)]}, "kid is no text"),
+    "half": ({"keys": [{"kty": "EC", "crv": "P-256", "x": "AAAA"}]}, r"keys\[0\] is not a key"),
+    "numbers": ({"keys": [{"kty": "EC", "crv": "P-256", "x": 7, "y": 7}]}, r"keys\[0\] is not a key"),
+    "name": ({"keys": [public_jwk("ES256", kid=7)]}, "kid is not text"),
 }
 
 

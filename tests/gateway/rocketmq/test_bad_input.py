@@ -41,9 +41,9 @@ def filled(peer):
         ((4_711, {}), 3, "request type 4711 not supported"),
         ((200_070, {}), 3, "request type 200070 not supported"),
         ((11, without(PULL, "queueOffset")), 1, "the custom field <queueOffset> is null"),
-        ((11, {**PULL, "queueId": "x"}), 1, "the custom field <queueId> is no integer"),
-        ((11, {**PULL, "queueOffset": 2**70}), 1, "the custom field <queueOffset> is no integer"),
-        ((12, {**QUERY, "maxNum": "many"}), 1, "the custom field <maxNum> is no integer"),
+        ((11, {**PULL, "queueId": "x"}), 1, "the custom field <queueId> is not an integer"),
+        ((11, {**PULL, "queueOffset": 2**70}), 1, "the custom field <queueOffset> is not an integer"),
+        ((12, {**QUERY, "maxNum": "many"}), 1, "the custom field <maxNum> is not an integer"),
         ((15, {"consumerGroup": "g"}), 1, "the custom field <topic> is null"),
         ((11, {**PULL, "queueId": 99}), 29, "queueId[99] is illegal"),
         ((30, {"topic": "T", "queueId": 99}), 29, "queueId[99] is illegal"),
@@ -69,7 +69,7 @@ def test_a_bomb_of_json_is_no_object(filled):
     for body in (b"[" * 200_000, b'{"a":' * 100_000, b"{}}", b"\xff", b"7"):
         for code in (34, 41, 42, 46, 200, 400, 401, 200_151):
             answer = filled.ask(code, body)
-            assert (answer.code, answer.remark) == (1, "the body is no JSON object")
+            assert (answer.code, answer.remark) == (1, "the body is not a JSON object")
 
 
 @pytest.mark.parametrize(

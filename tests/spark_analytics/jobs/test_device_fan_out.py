@@ -162,7 +162,7 @@ def test_a_failure_is_told_in_one_line(said, line):
 
 
 def test_a_folder_that_is_none_or_holds_no_log_is_refused(tmp_path):
-    with pytest.raises(OptionError, match="is no folder"):
+    with pytest.raises(OptionError, match="is not a folder"):
         read_extent(tmp_path / "missing")
     with pytest.raises(DataFolderUnusableError):
         read_extent(tmp_path)

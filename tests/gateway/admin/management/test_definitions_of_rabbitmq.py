@@ -116,7 +116,7 @@ async def test_file_of_rabbitmq_3_8_is_loaded_and_what_is_not_is_listed(tmp_path
             "user 'ancient'",
             "user 'guest'",
         ]
-        assert "'(?<!secret)$' is no regular expression" in listed[4]
+        assert "'(?<!secret)$' is not a regular expression" in listed[4]
         vhost = gateway.doors["amqp"].vhosts.find("mills")
         assert vhost.profile.connections_max == 20
         terms = {queue.name: queue.terms for queue in vhost}

@@ -58,7 +58,7 @@ async def test_a_list_is_searched_by_a_part_of_the_name():
     assert (found["total_count"], found["filtered_count"]) == (100, 10)
     found = await _ask(range(100), page=1, name="^n000[12]3$", use_regex=True)
     assert [item["name"] for item in found["items"]] == ["n00013", "n00023"]
-    with pytest.raises(HTTPException, match="is no regular expression"):
+    with pytest.raises(HTTPException, match="is not a regular expression"):
         await _ask(range(100), name="(", use_regex=True)
 
 

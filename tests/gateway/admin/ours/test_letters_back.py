@@ -115,9 +115,9 @@ async def test_letters_go_to_a_topic_where_one_is_named(tmp_path):
         before = (await client.get("/api/lmq/topics")).text
         for destination, code, reason in (
             ("Nowhere", 404, "no topic 'Nowhere'"),
-            ("%LMQ%q", 400, "'%LMQ%q' is no topic of RocketMQ's clients"),
-            ("SCHEDULE_TOPIC_XXXX", 400, "'SCHEDULE_TOPIC_XXXX' is no topic of RocketMQ's clients"),
-            ("LMQ_PARENT", 400, "'LMQ_PARENT' is no topic of RocketMQ's clients"),
+            ("%LMQ%q", 400, "'%LMQ%q' is not a topic of RocketMQ clients"),
+            ("SCHEDULE_TOPIC_XXXX", 400, "'SCHEDULE_TOPIC_XXXX' is not a topic of RocketMQ clients"),
+            ("LMQ_PARENT", 400, "'LMQ_PARENT' is not a topic of RocketMQ clients"),
         ):
             answer = await client.post("/api/lmq/move", json=DEAD | {"destination": destination})
             assert (answer.status_code, answer.json()["reason"]) == (code, reason)
@@ -164,7 +164,7 @@ async def test_what_is_no_topic_of_dead_letters_is_told(tmp_path):
     async with managed_gateway(tmp_path) as (gateway, client):
         await bury(gateway, b"1")
         for wanted, code, reason in (
-            (DEAD | {"source": "Orders"}, 400, "'Orders' is no topic of dead letters: that is %DLQ% and a group"),
+            (DEAD | {"source": "Orders"}, 400, "'Orders' is not a topic of dead letters: give %DLQ% and a group"),
             (DEAD | {"source": "%DLQ%none"}, 404, "no topic '%DLQ%none'"),
             (DEAD | {"vhost": "v"}, 400, "RocketMQ's topics are of the virtual host '/'"),
             ({"source": "%DLQ%billing"}, 404, "no queue '%DLQ%billing' in vhost '/'"),

@@ -135,7 +135,7 @@ def test_server_that_does_not_welcome_is_away(welcome):
         "NULL",
         "empty",
         "the password itself",
-        "no text",
+        "not text",
         "two hashes",
         "no columns",
         "no row description",

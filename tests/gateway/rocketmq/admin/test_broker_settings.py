@@ -87,7 +87,7 @@ def _retire(site, now_ms):
         (b"maxMessageSize=8\nfileReservedTime=0", 29, "age_hours must be at least 1"),
         (b"deleteWhen=04;24", 29, "delete_hours.1 must be at most 23"),
         (b"maxMessageSize=none", 29, "body_bytes_max must be a whole number"),
-        (b"messageDelayLevel=1x", 29, "delay_levels '1x' is no time of 1s to 400d"),
+        (b"messageDelayLevel=1x", 29, "delay_levels '1x' is not a time from 1s to 400d"),
         (b"defaultTopicQueueNums=0", 29, "auto_topic_queues must be at least 1"),
         (b"", 1, "string2Properties error"),
         (b"no line", 1, "string2Properties error"),

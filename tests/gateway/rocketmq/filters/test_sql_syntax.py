@@ -48,8 +48,8 @@ def test_filters_are_read_as_trees(text, tree):
     ("text", "reason"),
     [
         ("", "unexpected the end at column 1"),
-        ("5", "a number or a string is no condition"),
-        ("a AND 'x'", "a number or a string is no condition"),
+        ("5", "a number or a string is not a condition"),
+        ("a AND 'x'", "a number or a string is not a condition"),
         ("a = 1 b", "unexpected a name 'b' at column 7"),
         ("a LIKE 'x%'", "unexpected a name 'LIKE' at column 3"),
         ("a = NULL", "NULL cannot be compared: say IS NULL"),

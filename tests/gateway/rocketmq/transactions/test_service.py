@@ -96,7 +96,7 @@ def test_a_one_way_end_is_done_and_not_answered(site, peer):
         ({"tranStateTableOffset": -1}, "Find prepared transaction message failed"),
         ({"commitLogOffset": 5}, "The commit log offset wrong"),
         ({"commitOrRollback": 4}, "commitOrRollback is 4"),
-        ({"commitLogOffset": "x"}, "the custom field <commitLogOffset> is no integer"),
+        ({"commitLogOffset": "x"}, "the custom field <commitLogOffset> is not an integer"),
     ],
 )
 def test_a_forged_end_is_refused_and_ends_nothing(site, peer, changes, remark):
