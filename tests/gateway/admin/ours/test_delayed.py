@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+
 import httpx
 import pytest
 
@@ -24,6 +26,14 @@ async def _list(client, **asked):
     return (await client.get("/api/lmq/delayed", params=asked)).json()
 
 
+async def _listed(client, count):
+    """Return the list once so many wait: a message is taken in when the engine has told of it, which may be later."""
+    async with asyncio.timeout(30):
+        while len((found := await _list(client))["items"]) < count:
+            await asyncio.sleep(0)
+    return found
+
+
 async def test_messages_that_wait_are_listed_by_door_and_name_a_page_at_a_time(tmp_path):
     async with managed_gateway(tmp_path) as (gateway, client):
         await _delay(gateway, "$delayed/3600/plant/1", "$delayed/60/plant/2", "$delayed/999999/plant/far")
@@ -35,7 +45,7 @@ async def test_messages_that_wait_are_listed_by_door_and_name_a_page_at_a_time(t
         body = {"routing_key": "jobs", "payload": "work", "payload_encoding": "string"}
         delayed = {**body, "properties": {"headers": {"x-delay": 400_000}}}
         await client.post("/api/exchanges/%2F/late/publish", json=delayed)
-        found = await _list(client)
+        found = await _listed(client, 5)
         assert [item["to"] for item in found["items"]] == ["plant/2", "late jobs", "Orders", "plant/1", "plant/far"]
         assert (found["waiting"], found["next"]) == (5, None)
         first = found["items"][0]
@@ -57,7 +67,7 @@ async def test_messages_that_wait_are_listed_by_door_and_name_a_page_at_a_time(t
 async def test_one_is_taken_back_once(tmp_path):
     async with managed_gateway(tmp_path) as (gateway, client):
         await _delay(gateway, "$delayed/3600/a", "$delayed/3600/b", "$delayed/999999/far")
-        ids = {item["to"]: item["id"] for item in (await _list(client))["items"]}
+        ids = {item["to"]: item["id"] for item in (await _listed(client, 3))["items"]}
         for name in ("a", "far"):
             assert (await client.delete(f"/api/lmq/delayed/{ids[name]}")).status_code == 204
             assert (await client.delete(f"/api/lmq/delayed/{ids[name]}")).status_code == 404
@@ -86,7 +96,7 @@ async def test_one_that_may_not_read_where_messages_go_sees_none_and_cancels_non
             body = {"routing_key": "jobs", "payload": "work", "payload_encoding": "string"}
             delayed = {**body, "properties": {"headers": {"x-delay": 4_000_000}}}
             await client.post(f"/api/exchanges/%2F/{name}/publish", json=delayed)
-        ids = {item["to"]: item["id"] for item in (await _list(client))["items"]}
+        ids = {item["to"]: item["id"] for item in (await _listed(client, 4))["items"]}
         assert len(ids) == 4
         for tag in ("management", "policymaker", "monitoring"):
             await add_user(client, tag, tag)
@@ -117,7 +127,7 @@ async def test_a_message_that_waits_behind_a_binding_is_listed_by_the_exchanges_
         body = {"routing_key": "jobs", "payload": "work", "payload_encoding": "string"}
         delayed = {**body, "properties": {"headers": {"x-delay": 400_000}}}
         await client.post("/api/exchanges/%2F/amq.direct/publish", json=delayed)
-        (item,) = (await _list(client))["items"]
+        (item,) = (await _listed(client, 1))["items"]
         assert (item["to"], item["body"]) == ("late,later jobs", "work")
         for name, read in (("binder", "^later$"), ("other", "^amq")):
             await add_user(client, name, "management", read=read)
