@@ -157,7 +157,8 @@ class Entrance:
         assert login is not None
         user = login.user if proof is None else proof.user
         authenticator = self._door.authenticator
-        logged = authenticator.explain(why, user, authenticator.tokens.why_refused(login.password))
+        password = login.password if proof is None else proof.token
+        logged = authenticator.explain(why, user, authenticator.tokens.why_refused(password))
         log_refusal(self._door.actor(self._transport, ""), login.client, user, why, logged)
         self._door.metrics.refuse("login")
         self._transport.end_reason = self._transport.end_reason or f"refused: {why}"

@@ -29,6 +29,10 @@ class Proof(Protocol):
         """The user whose secret is to be proved, as the client names it; empty: none was named, or it is a token."""
 
     @property
+    def token(self) -> bytes | None:
+        """The token that the client gave; None where it gave none."""
+
+    @property
     def final(self) -> bytes:
         """What the client is told beside that it was let in; empty where the mechanism has nothing to say."""
 
@@ -51,6 +55,7 @@ class ScramProof:
     """SCRAM-SHA-256."""
 
     method = scram.METHOD
+    token = None
     complaint = b""
 
     def __init__(self, authenticator: Authenticator) -> None:
@@ -91,18 +96,19 @@ class BearerProof:
 
     def __init__(self, authenticator: Authenticator) -> None:
         self._authenticator = authenticator
-        self._wanted, self._token = "", b""
+        self._wanted = ""
+        self.token: bytes | None = None
 
     def take(self, data: bytes) -> bytes | None:
         """Take the one message."""
-        self._wanted, self._token = bearer.read_bearer(data)
-        if not self._authenticator.tokens.takes(self._token):  # else it would be a password
+        self._wanted, self.token = bearer.read_bearer(data)
+        if not self._authenticator.tokens.takes(self.token):  # else it would be a password
             raise bearer.BearerError("it does not hold a token")
         return None
 
     def check(self, who: Credentials, then: Then) -> Attempt | None:
         """Check the token, and that it is for the user that the client wants to be."""
-        credentials = who._replace(user=None, password=self._token, certified="")
+        credentials = who._replace(user=None, password=self.token, certified="")
         return self._authenticator.begin(credentials, partial(_compare, self._wanted, then))
 
 

@@ -222,6 +222,7 @@ class TokenLogins:
                     self._note_refused(digest, host, check.why)
                 found(False if check.is_unknown and self._fetched else None, None)
         elif token is not None and self.is_right(token):
+            self._whys.pop(digest, None)
             self.memory.add(digest, token, len(check.password))
             found(True, token)  # noqa: FBT003  # as the answer of an attempt
         else:

@@ -341,12 +341,13 @@ class Arriving(Holding):
     ) -> None:
         transport = self.transport
         proved = None if self._proving is None else self._proving.user
+        token = None if self._proving is None else self._proving.token
         user = proved or connect.user or b""
         # A token that is wrong, or a certificate of another user, says nothing of this user's password.
         is_password = proved != "" and not transport.peer_name
         authenticator = self._door.authenticator
-        token_why = authenticator.tokens.why_refused(connect.password)
-        logged = authenticator.explain(why, user, token_why) if is_password else why
+        token_why = authenticator.tokens.why_refused(connect.password if self._proving is None else token)
+        logged = authenticator.explain(why, user, token_why) if is_password or (token and token_why) else why
         log_refusal(self._door.actor(transport, ""), connect.client_id, user, why, logged)
         self._door.metrics.refuse(code.name.lower())
         if connect.properties.number(Property.PACKET_BYTES_MAX, REFUSAL_BYTES) >= REFUSAL_BYTES:

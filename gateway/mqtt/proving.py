@@ -66,6 +66,11 @@ class Proving:
         """The user whose secret is to be proved; empty: none was named, or it is a token."""
         return "" if self._proof is None else self._proof.user
 
+    @property
+    def token(self) -> bytes | None:
+        """The token that the client gave; None where it gave none."""
+        return None if self._proof is None else self._proof.token
+
     def begin(self, packet: Connect | Auth) -> bytes | None:
         """Return what the client is asked for, by what it began with: a CONNECT, or an AUTH that begins anew.
 

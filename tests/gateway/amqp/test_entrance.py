@@ -112,7 +112,7 @@ def test_client_comes_in_by_a_token_in_oauthbearer(world):
 
 
 @pytest.mark.parametrize("answer", [b"\x01", b"", b"anything"])
-def test_client_is_told_what_is_wrong_with_its_token_answers_and_is_refused(world, answer):  # RFC 7628, 3.2.2
+def test_client_is_told_what_is_wrong_with_its_token_answers_and_is_refused(world, caplog, answer):  # RFC 7628, 3.2.2
     peer = say(dial(world), "OAUTHBEARER", bearer(token(world, -60)))
     assert json.loads(ask_for(peer)) == {"status": "invalid_token"}
     assert world.amqp_counts.refused == {}
@@ -121,6 +121,7 @@ def test_client_is_told_what_is_wrong_with_its_token_answers_and_is_refused(worl
     assert "OAUTHBEARER" in close.reply_text
     assert world.amqp_counts.refused == {"login": 1}
     assert world.amqp_counts.logins == {"wrong": 1}
+    assert caplog.messages[-1].endswith("reason=the token is refused: it has expired (exp)")
 
 
 def test_a_right_token_in_answer_to_the_complaint_comes_too_late(world):

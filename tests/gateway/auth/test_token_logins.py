@@ -196,6 +196,16 @@ def test_why_the_newest_refused_tokens_were_refused_is_known(monkeypatch):
     assert told == ["", "", "the token is refused: it has expired (exp)", "", ""]
 
 
+def test_why_a_token_was_refused_is_forgotten_once_it_is_right():
+    site, token = Site(), _token(nbf=1_000)
+    site.now_s = 999
+    site.answer(token)
+    assert site.auth.tokens.why_refused(token)
+    site.now_s = 1_000
+    site.answer(token)
+    assert not site.auth.tokens.why_refused(token)
+
+
 def test_cancelled_login_is_not_answered():
     site = Site()
     site.work.holds = True

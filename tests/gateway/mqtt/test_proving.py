@@ -308,7 +308,7 @@ def test_client_may_be_asked_for_its_token(tokens):
     assert connack_of(welcome)[1] == 0
 
 
-def test_a_wrong_token_is_refused(tokens):
+def test_a_wrong_token_is_refused(tokens, caplog):
     peer = tokens.dial()
     (asked,) = peer.send(hello(bearer(tokens, -10), method=BEARER)).take()
     assert asked[0] == 0xF0
@@ -316,6 +316,7 @@ def test_a_wrong_token_is_refused(tokens):
     (answer,) = peer.send(auth(0x18, bearer(tokens), method=BEARER)).take()
     assert connack_of(answer)[1] == 0x87
     assert peer.is_closed
+    assert caplog.messages[-1].endswith("reason=the token is refused: it has expired (exp)")
     (answer,) = tokens.dial().send(hello((P.AUTH_DATA, b"rubbish"), method=BEARER)).take()
     assert connack_of(answer)[1] == 0x87
 
