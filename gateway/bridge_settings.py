@@ -105,7 +105,7 @@ class BridgeSettings(BaseModel, frozen=True, extra="forbid"):
     client_id: str = ""
     username: str = ""  # user name at the other broker
     password_env: str = ""  # the environment variable that holds the password
-    password_file: Path | None = None  # file with the password in its first line
+    password_file: Path | None = None  # file with the password and no more; a line break at its end does not count
     # TLS to the other broker; none: the connection is neither private nor protected from changes
     tls: BridgeTlsSettings | None = None
     keep_alive_s: Annotated[int, Field(ge=5, le=65_535)] = 60  # a broker that is silent for longer counts as away

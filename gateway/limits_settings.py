@@ -20,14 +20,15 @@ class AddressLimitsSettings(BaseModel, frozen=True, extra="forbid"):
     bytes_rate: Limit = 0  # bytes of bodies a second that one address publishes; more are read later
     messages_out_rate: Limit = 0  # messages a second that one address is sent; more wait in their queues
     bytes_out_rate: Limit = 0  # bytes of bodies a second that one address is sent; more wait in their queues
-    exempt: tuple[Network, ...] = ()  # networks without these limits, such as "10.0.0.0/8" behind one router
+    # networks without these limits, such as "192.0.2.7/32" of a router with many devices behind it
+    exempt: tuple[Network, ...] = ()
 
 
 class LimitsSettings(BaseModel, frozen=True, extra="forbid"):
     """Limits of the whole gateway, all doors together; above them new work is refused first."""
 
-    # memory of the process, without mapped files, above which publishers and new connections wait. None: six
-    # tenths of the machine's or container's; 0: no limit
+    # memory of the process, without mapped files, above which publishers wait and new connections are refused.
+    # None: six tenths of the machine's or container's; 0: no limit
     memory_bytes_max: Limit | None = None
     connections_max: Limit = 0  # open connections at all doors together; 0: as many as file descriptors allow
     # let the system write a core dump when the gateway crashes; it holds passwords, keys and messages

@@ -180,9 +180,10 @@ class UserSettings(BaseModel, frozen=True, extra="forbid"):
     # secret that the user's RocketMQ clients sign with (secretKey); it is in the file in plain text
     secret: Secret = ""
     secret_env: str = ""  # the environment variable that holds the secret
-    may_publish: bool = True  # may send messages, whatever the rules say
-    may_subscribe: bool = True  # may read messages, whatever the rules say
-    may_configure: bool = True  # may make and remove queues and exchanges, whatever the rules say
+    may_publish: bool = True  # false: it may send no messages, whatever the rules say
+    may_subscribe: bool = True  # false: it may read no messages, whatever the rules say
+    # false: it may make and remove no queues and exchanges, whatever the rules say
+    may_configure: bool = True
     tags: tuple[UserTag, ...] = ()  # rights of the user at the admin API; empty: it cannot log in there
     groups: tuple[str, ...] = ()  # groups of the user, for rules
     limits: UserLimitsSettings = UserLimitsSettings()

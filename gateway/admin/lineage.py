@@ -72,7 +72,7 @@ async def list_messages(view: View, administrator: Administrator, asked: Annotat
     pop = broker.pop.find(asked.queue.encode(), GROUP)
     if asked.undone and pop is None:
         raise bad_request(
-            f"'{asked.queue}' is not an AMQP queue with consumers: which of its messages are done is unknown"
+            f"'{asked.queue}' is not an AMQP queue that was consumed from: which of its messages are done is unknown"
         )
     offset = pop.floor if asked.undone and pop is not None else asked.offset
     if asked.at_ms is not None:

@@ -18,7 +18,7 @@ PAGE_SIZE = 500
 NAMED_MAX = 3  # of a list in a cell: others are counted
 NameOption = Annotated[str, typer.Option("--name", help="Only rows with this in their name.")]
 SortOption = Annotated[str | None, typer.Option("--sort", help="Sort by this column, or by another field of --json.")]
-ReverseOption = Annotated[bool, typer.Option("--reverse", help="Sort in descending order.")]
+ReverseOption = Annotated[bool, typer.Option("--reverse", help="Reverse the order: descending, in most lists.")]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, max=PAGE_SIZE, help="Number of rows, at most.")]
 WatchOption = Annotated[float | None, typer.Option("--watch", min=0.1, help="Repeat every so many seconds.")]
 
@@ -227,9 +227,9 @@ def _tell(kind: Kind, found: dict[str, Any]) -> None:
 
 
 def _shorten(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row whose long lists of names are told by their first."""
+    """Return a row whose long lists of names are told by their first; the API counts those that it leaves out."""
     return {
-        name: [*value[:NAMED_MAX], f"and {len(value) - NAMED_MAX} more"]
+        name: [*value[:NAMED_MAX], f"and {row.get(f'{name}_count', len(value)) - NAMED_MAX} more"]
         if isinstance(value, list) and len(value) > NAMED_MAX
         else value
         for name, value in row.items()
