@@ -175,9 +175,7 @@ class Delivery(Redelivery):
 
     def let_go_oldest(self, session: Session) -> None:
         """Let the oldest of too many messages go that wait for a client without a connection."""
-        for subscription in skip_oldest_of_all(self, session, self.now_ms):
-            if subscription.floor_slot != NO_SLOT:
-                keep_places(self, subscription, subscription.position)
+        skip_oldest_of_all(self, session, self.now_ms)
 
     def want(self, subscription: Subscription) -> None:
         """Let a subscription that is BEHIND read on, or one that is OFFLINE begin, in turn."""
@@ -209,14 +207,13 @@ class Delivery(Redelivery):
         limit = min(BATCH_COUNT_MAX, session.room(self.inflight_max)) if subscription.qos else BATCH_COUNT_MAX
         if session.pace is not None:
             limit = min(limit, session.pace.room(self.now_ms))
-        if limit <= 0 or not session.outlet.is_writable:
+        if limit <= 0 or not session.outlet.is_writable or not skip_oldest(self, subscription, self.now_ms):
             if not subscription.is_blocked:
                 subscription.is_blocked = True
                 session.blocked.append(subscription)
             return 0
         feed = self._feeds[subscription.queue_ref]
         batch = self.batch
-        skip_oldest(self, subscription, self.now_ms)
         limit = min(limit, feed.gap(subscription) or limit)
         if not self._read_behind(subscription, limit):
             feed.wait_for(subscription)

@@ -35,6 +35,8 @@ cdef class Desk(Reader):
 
     cpdef want(self, Subscription subscription)
 
+    cpdef wake(self, Session session)
+
     @cython.locals(expired=list)
     cpdef drop_expired(self, StoredBatch batch, long long now_ms, int queue_ref=*, bytes reader=*)
 

@@ -17,7 +17,7 @@ from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, OLD_FORM, READ_BYTES_MAX, Form, PublishEncoder
 from gateway.mqtt.queued import Queued
 from gateway.mqtt.queued_limits import WaitingMax
-from gateway.mqtt.session import ABREAST, AHEAD, BEHIND, NO_SLOT, OFFLINE, Subscription
+from gateway.mqtt.session import ABREAST, AHEAD, BEHIND, NO_SLOT, OFFLINE, Session, Subscription
 
 ROOM_MIN = BATCH_COUNT_MAX // 8  # a window with less room falls behind rather than slow the others down
 _BATCH_COUNT_MAX = BATCH_COUNT_MAX
@@ -81,6 +81,10 @@ class Desk(Reader):
 
     def want(self, subscription: Subscription) -> None:
         """Let a subscription that is BEHIND read on, in turn."""
+        raise NotImplementedError
+
+    def wake(self, session: Session) -> None:
+        """Run what waits for a session to be ready."""
         raise NotImplementedError
 
     def drop_expired(self, batch: StoredBatch, now_ms: int, queue_ref: int = -1, reader: bytes = b"") -> None:

@@ -2,72 +2,167 @@
 
 What may wait is a client's, over all its subscriptions. That is to cost nothing for each message, so it is looked at
 when something is about to be read for the client: where it has several subscriptions, all at once, once a second.
+Where it has very many, that is done in steps, and the client waits for the end.
 """
 
 from __future__ import annotations
 
-from gateway.mqtt.feeds import Desk
+from collections.abc import Iterator
+
+from gateway.mqtt.feeds import Desk, keep_places
 from gateway.mqtt.queued import Queued, is_limited
-from gateway.mqtt.queued_limits import WaitingMax
-from gateway.mqtt.session import BEHIND, OFFLINE, Session, Subscription
+from gateway.mqtt.session import BEHIND, NO_SLOT, OFFLINE, Session, Subscription
 
 LOOK_MS = 1_000  # from one look at all subscriptions of a client to the next
+AT_ONCE_COUNT = 256  # subscriptions that are looked at in one turn, some 1 ms
+STEP_COUNT = 16
+_LOOKING = 2**62  # the moment of the next look while one is under way
 
 
-def skip_oldest(desk: Desk, subscription: Subscription, now_ms: int) -> None:
-    """Let the oldest of too many messages go before a subscription is read for."""
+def skip_oldest(desk: Desk, subscription: Subscription, now_ms: int) -> bool:
+    """Let the oldest of too many messages go before a subscription is read for.
+
+    Returns:
+        Whether it may be read for. If not, its session is woken when that is known.
+    """
     if not desk.queued.limits.has_any or not is_limited(subscription):
-        return
+        return True
     session = subscription.session
     if len(session.subscriptions) > 1 and now_ms >= session.next_look_ms:
-        session.next_look_ms = now_ms + LOOK_MS
-        skip_oldest_of_all(desk, session, now_ms)
-    _skip(desk, subscription, desk.queued.find_first_for(subscription), now_ms)
-
-
-def skip_oldest_of_all(desk: Desk, session: Session, now_ms: int) -> list[Subscription]:
-    """Let the oldest of too many messages go that wait for a client; return the subscriptions that lost some."""
-    queued = desk.queued
-    waiting = [one for one in session.subscriptions.values() if one.state in {BEHIND, OFFLINE} and is_limited(one)]
-    firsts = _find_firsts(queued, waiting, queued.limits.of(session))
-    return [one for one, first in zip(waiting, firsts, strict=True) if _skip(desk, one, first, now_ms)]
-
-
-def divide(waiting: list[int], limit: int) -> list[int]:
-    """Return how much of what waits in each of several places may stay: in proportion, and `limit` together."""
-    total = sum(waiting)
-    if total <= limit:
-        return waiting
-    kept: list[int] = []
-    passed = given = 0
-    for count in waiting:
-        passed += count
-        kept.append(passed * limit // total - given)
-        given += kept[-1]
-    return kept
-
-
-def _find_firsts(queued: Queued, waiting: list[Subscription], limit: WaitingMax) -> list[int]:
-    """Return the first offset of each subscription that is within the client's limits."""
-    firsts = [max(one.position, queued.find_first_for(one)) for one in waiting]
-    if limit.messages:
-        ends = [queued.end_of(one.queue_ref) for one in waiting]
-        counts = [max(end - one.position, 0) for one, end in zip(waiting, ends, strict=True)]
-        kept = divide(counts, limit.messages)
-        firsts = [max(first, end - count) for first, end, count in zip(firsts, ends, kept, strict=True)]
-    if limit.size:
-        places = [(one.queue_ref, limit.size) for one in waiting]
-        sizes = [queued.size_from(*place, first) for place, first in zip(places, firsts, strict=True)]
-        for number, (size, kept_size) in enumerate(zip(sizes, divide(sizes, limit.size), strict=True)):
-            if kept_size < size:
-                firsts[number] = max(firsts[number], queued.find_within(*places[number], kept_size))
-    return firsts
-
-
-def _skip(desk: Desk, subscription: Subscription, first: int, now_ms: int) -> bool:
-    """Let what is before an offset go; return whether that was anything."""
-    if first <= subscription.position:
+        if len(session.subscriptions) > AT_ONCE_COUNT:
+            session.next_look_ms = _LOOKING
+            desk.queued.chores.start(_look_in_steps(desk, session, now_ms), is_long=True)
+        else:
+            session.next_look_ms = now_ms + LOOK_MS
+            skip_oldest_of_all(desk, session, now_ms)
+    if session.next_look_ms == _LOOKING:
         return False
-    desk.note_skipped(subscription, first, "queue_full", now_ms)
-    subscription.position = first
+    _skip(desk, subscription, desk.queued.find_first_for(subscription), now_ms)
     return True
+
+
+def skip_oldest_of_all(desk: Desk, session: Session, now_ms: int) -> None:
+    """Let the oldest of too many messages go that wait for a client."""
+    for _ in _look(desk, session, now_ms):
+        pass
+
+
+class Waiting:
+    """What waits by one subscription."""
+
+    __slots__ = ("amount", "first", "subscription")
+
+    def __init__(self, subscription: Subscription, first: int) -> None:
+        self.subscription = subscription
+        self.first = first  # the oldest that stays
+        self.amount = 0  # messages or bytes
+
+
+class Division:
+    """Divides a limit among several in proportion to what waits for each; what one leaves is for those after it.
+
+    Args:
+        total: What waits for all together.
+        limit: What may.
+    """
+
+    __slots__ = ("_limit", "_passed", "_total", "_used")
+
+    def __init__(self, total: int, limit: int) -> None:
+        self._total = max(total, 1)
+        self._limit = min(limit, total)
+        self._passed = 0  # of `total`
+        self._used = 0  # of `limit`
+
+    def allow(self, waiting: int) -> int:
+        """Return how much of what waits for the next one may stay; `use` says how much does."""
+        self._passed += waiting
+        return min(self._passed * self._limit // self._total - self._used, waiting)
+
+    def use(self, size: int) -> None:
+        """Have so much of the limit gone."""
+        self._used += size
+
+
+def _look_in_steps(desk: Desk, session: Session, now_ms: int) -> Iterator[None]:
+    for _ in _look(desk, session, now_ms):
+        yield
+        if session.next_look_ms != _LOOKING:
+            return  # the client is gone
+    session.next_look_ms = now_ms + LOOK_MS
+    desk.wake(session)
+
+
+def _look(desk: Desk, session: Session, now_ms: int) -> Iterator[None]:
+    """Let the oldest of too many messages go that wait for a client, some of its subscriptions in a step."""
+    queued = desk.queued
+    limit = queued.limits.of(session)
+    found: list[Waiting] = []
+    for number, one in enumerate(list(session.subscriptions.values())):
+        if number % STEP_COUNT == 0:
+            yield
+        if _is_waiting(one):
+            found.append(Waiting(one, max(one.position, queued.find_first_for(one))))
+    if limit.messages:
+        yield from _keep_messages(queued, found, limit.messages)
+    if limit.size:
+        yield from _keep_bytes(queued, found, limit.size)
+    for number, each in enumerate(found):
+        if number % STEP_COUNT == 0:
+            yield
+        if _is_waiting(each.subscription):  # some may have ended meanwhile
+            _skip(desk, each.subscription, each.first, now_ms)
+
+
+def _is_waiting(subscription: Subscription) -> bool:
+    return subscription.state in {BEHIND, OFFLINE} and is_limited(subscription)
+
+
+def _keep_messages(queued: Queued, found: list[Waiting], limit: int) -> Iterator[None]:
+    """Find what stays of each subscription, so that it is no more than so many messages together."""
+    total = 0
+    for number, each in enumerate(found):
+        if number % STEP_COUNT == 0:
+            yield
+        each.amount = max(queued.end_of(each.subscription.queue_ref) - each.subscription.position, 0)
+        total += each.amount
+    division = Division(total, limit)
+    for number, each in enumerate(found if total > limit else ()):
+        if number % STEP_COUNT == 0:
+            yield
+        kept = division.allow(each.amount)
+        division.use(kept)
+        each.first = max(each.first, each.subscription.position + each.amount - kept)
+
+
+def _keep_bytes(queued: Queued, found: list[Waiting], limit: int) -> Iterator[None]:
+    """Find what stays of each subscription, so that it is no more than so many bytes together, or one message."""
+    total = 0
+    for number, each in enumerate(found):
+        if number % STEP_COUNT == 0:
+            yield
+        each.amount = queued.size_from(each.subscription.queue_ref, limit, each.first)
+        total += each.amount
+    division = Division(total, limit)
+    kept, last = 0, None
+    for number, each in enumerate(found if total > limit else ()):
+        if number % STEP_COUNT == 0:
+            yield
+        allowed = division.allow(each.amount)
+        if allowed < each.amount:
+            ref = each.subscription.queue_ref
+            each.first = max(each.first, queued.find_within(ref, limit, allowed))
+            each.amount, last = queued.size_from(ref, limit, each.first), each
+        division.use(each.amount)
+        kept += each.amount
+    if last is not None and not kept:
+        last.first -= 1  # a message that is larger than the limit, alone
+
+
+def _skip(desk: Desk, subscription: Subscription, first: int, now_ms: int) -> None:
+    """Let what is before an offset go."""
+    if first > subscription.position:
+        desk.note_skipped(subscription, first, "queue_full", now_ms)
+        subscription.position = first
+        if subscription.floor_slot != NO_SLOT:
+            keep_places(desk, subscription, first)

@@ -73,10 +73,7 @@ class Newest:
         return size
 
     def find_within(self, size: int, end: int) -> int:
-        """Return the first offset from which on there are `size` bytes until `end`, to a part of a sum.
-
-        One message is left of what there is, unless nothing may be.
-        """
+        """Return the first offset from which on there are `size` bytes until `end`, to a part of a sum."""
         first, left = end, size
         for start, stop, part in self._parts(end):
             if part > left:
@@ -84,7 +81,7 @@ class Newest:
                 break
             left -= part
             first = start
-        return min(first, end - 1) if size else first
+        return first
 
     def _parts(self, end: int) -> Iterator[tuple[int, int, int]]:
         """Give where each sum begins and ends, and its bytes; the newest first."""
@@ -166,7 +163,7 @@ class Queued:
     def __init__(self, broker: Broker, rows: RowTable, general: WaitingMax) -> None:
         self.limits = QueuedLimits(rows, general)
         self._broker = broker
-        self._chores = Chores(broker)
+        self.chores = Chores(broker)
         self._tallies: dict[tuple[int, int], Tally] = {}  # by queue and limit
         self._batch = StoredBatch(READ_COUNT_MAX)
         self._is_looking = False
@@ -221,7 +218,7 @@ class Queued:
         """
         if self.limits.has_bytes and not self._is_looking:
             self._is_looking = True
-            self._chores.start(self._look(behind(), let_go))
+            self.chores.start(self._look(behind(), let_go))
 
     def _look(self, behind: Iterator[Behind | None], let_go: Callable[[bytes], None]) -> Iterator[None]:
         try:
@@ -252,6 +249,8 @@ class Queued:
     def _is_over(self, ones: list[Behind], limit: WaitingMax) -> bool:
         """Return whether more waits for a client, by all its subscriptions, than may."""
         count = sum(max(self.end_of(one.queue_ref) - one.position, 0) for one in ones)
+        if count <= 1:
+            return False
         if 0 < limit.messages < count or any(self._find_first(one.queue_ref, limit) > one.position for one in ones):
             return True
         return 0 < limit.size < sum(self.size_from(one.queue_ref, limit.size, one.position) for one in ones)
@@ -262,7 +261,7 @@ class Queued:
         tally = tallies.get(key) or self._tallies.get(key)
         if tally is None or (one.position < tally.newest.first and not tally.newest.is_over):
             newest = Newest(one.position, bytes_max)
-            tally = Tally(self._broker, self._chores, self._batch, one.queue_ref, newest)
+            tally = Tally(self._broker, self.chores, self._batch, one.queue_ref, newest)
         tallies[key] = tally
 
     def _keep(self, tallies: dict[tuple[int, int], Tally]) -> None:

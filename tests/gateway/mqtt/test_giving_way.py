@@ -6,18 +6,36 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gateway.door import ClientLimits
-from gateway.mqtt.giving_way import LOOK_MS, divide
+from gateway.mqtt.giving_way import AT_ONCE_COUNT, LOOK_MS, Division
+from gateway.mqtt.queued_limits import WaitingMax
 from tests.gateway.mqtt.test_queued import BODY, come_in, look, numbers, send
+from tests.support.mqtt import subscribe
 
 
 @given(st.lists(st.integers(0, 10_000), max_size=50), st.integers(0, 20_000))
 def test_what_may_stay_is_divided_in_proportion(waiting, limit):
-    kept = divide(waiting, limit)
     total = sum(waiting)
+    division = Division(total, limit)
+    kept = []
+    for count in waiting:
+        kept.append(division.allow(count))
+        division.use(kept[-1])
     assert sum(kept) == min(total, limit)
     for count, left in zip(waiting, kept, strict=True):
         assert 0 <= left <= count
         assert abs(left * total - count * min(total, limit)) <= total
+
+
+@given(st.lists(st.tuples(st.integers(0, 100), st.integers(1, 40)), max_size=50), st.integers(0, 2_000))
+def test_what_one_leaves_is_for_those_after_it_and_all_together_keep_the_limit(waiting, limit):
+    division = Division(sum(count for count, _ in waiting), limit)
+    used = 0
+    for count, piece in waiting:
+        allowed = division.allow(count)
+        assert 0 <= allowed <= count
+        division.use(allowed - allowed % piece)
+        used += allowed - allowed % piece
+    assert used <= limit
 
 
 @pytest.mark.parametrize("qos", [1, 2])
@@ -67,6 +85,66 @@ def test_bytes_of_all_subscriptions_count_together(make_world):
     assert first == list(range(300 - len(first), 300))
     assert second == list(range(400 - len(second), 400))
     assert min(len(first), len(second)) > 40
+
+
+def test_bytes_of_many_subscriptions_with_a_message_each_are_within_the_limit(make_world):
+    world = make_world(queued_bytes_max=4 * BODY)
+    topics = [b"t/%d" % i for i in range(20)]
+    world.client(b"a", *[(topic, 1) for topic in topics], clean=False).vanish()
+    for i, topic in enumerate(topics):
+        send(world, 1, first=i, topic=topic)
+    look(world)
+    assert len(numbers(world.connect(b"a", clean=False))) == 4
+    assert world.counts.dropped == {"queue_full": 16}
+
+
+def test_message_that_is_larger_than_the_limit_is_kept_alone(make_world):
+    world = make_world(queued_bytes_max=BODY // 2)
+    world.client(b"a", (b"t", 1), (b"u", 1), clean=False).vanish()
+    send(world, 3)
+    send(world, 3, first=3, topic=b"u")
+    look(world)
+    assert numbers(world.connect(b"a", clean=False)) == [5]
+
+
+def come_with_many(world, count, *, limit):
+    """Return a client with so many subscriptions, by each of which a message waits."""
+    topics = [b"t/%d" % i for i in range(count)]
+    peer = world.client(b"a", clean=False)
+    peer.send(subscribe(1, *[(topic, 1) for topic in topics])).vanish()
+    for i, topic in enumerate(topics):
+        send(world, 1, first=i, topic=topic)
+    world.door.delivery.queued.set_limits(WaitingMax(limit))
+
+
+def test_client_with_very_many_subscriptions_waits_until_all_were_looked_at(make_world):
+    world = make_world()
+    come_with_many(world, AT_ONCE_COUNT + 44, limit=100)
+    world.client(b"other", (b"t/7", 1))
+    peer = world.connect(b"a", clean=False)
+    assert len(numbers(peer)) == 100
+    assert world.counts.dropped == {"queue_full": AT_ONCE_COUNT - 56}
+    send(world, 1, first=1_000, topic=b"t/3")
+    assert numbers(peer) == [1_000]
+
+
+def test_client_that_goes_while_it_is_looked_at_finds_no_more_when_it_is_back(make_world, monkeypatch):
+    world = make_world()
+    come_with_many(world, AT_ONCE_COUNT + 44, limit=100)
+    started = []
+
+    def hold(work, *, is_long):
+        assert is_long
+        started.append(work)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.door.delivery.queued.chores, "start", hold)
+        peer = world.connect(b"a", clean=False)
+        assert numbers(peer) == []
+        next(started[0])
+        peer.vanish()
+        assert sum(1 for _ in started[0]) == 0
+    assert len(numbers(world.connect(b"a", clean=False))) == 100
 
 
 @pytest.mark.parametrize("limits", [ClientLimits(queued_count_max=16), ClientLimits(queued_bytes_max=16 * BODY)])
