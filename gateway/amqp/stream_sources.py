@@ -127,9 +127,14 @@ class LevelsSource:
         refs = self._levels.refs
         self._waits_for = len(refs)
         if start.word == LAST:
-            self._last_before = self._broker.end_place
+            then = partial(self._begin_at_last, then)
         for ref in refs:
             self._broker.open_queue(ref, partial(self._find, ref, start, then))
+
+    def _begin_at_last(self, then: Callable[[], None]) -> None:
+        """Have the last message of all be the first: not sooner, as some may have come while others were looked for."""
+        self._last_before = self._broker.end_place
+        then()
 
     def _find(self, ref: int, start: Start, then: Callable[[], None], error: LmqError | None) -> None:
         if error is not None or self._is_ended:

@@ -135,6 +135,43 @@ def test_a_reader_that_had_no_room_yet_begins_at_what_was_the_last_when_it_came(
     assert reader.bodies() == numbers(1, 2, 3)
 
 
+class OpeningBroker:
+    """A broker that tells when it is asked to where queues end."""
+
+    def __init__(self, broker):
+        self.broker = broker
+        self.opened = {}
+
+    def __getattr__(self, name):
+        return getattr(self.broker, name)
+
+    def open_queue(self, ref, then):
+        self.opened[ref] = then
+
+
+@pytest.mark.at_once(reason="tells by itself what is late")
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_nothing_is_left_out_that_came_while_it_was_found_where_the_last_one_is(world, order):
+    peer = declare(world.client())
+    publish(peer, 0, 3)
+    broker = OpeningBroker(world.broker)
+    source = stream_sources.LevelsSource(broker, world.amqp.vhosts.find("/").find("q").pop, lambda ref: None)
+    begun = []
+    source.begin(Start(word="last"), lambda: begun.append(True))
+    first, second = [list(broker.opened.values())[i] for i in order]
+    first(None)
+    publish(peer, 3, 0, start=2)
+    second(None)
+    publish(peer, 3, start=4)
+    stored, found = StoredBatch(1_024), []
+    while source.read(stored, 1_024, 1 << 20) >= 0:
+        found += [bytes(stored.buf[stored.body_start[i] : stored.body_end[i]]) for i in range(stored.count)]
+    source.end()
+    assert begun == [True]
+    assert found == numbers(*range(5))[-len(found) :]
+    assert len(found) >= 2
+
+
 def test_a_priority_that_comes_while_a_reader_begins_is_read(world):
     peer = declare(world.client())
     publish(peer, 0)
