@@ -3,8 +3,8 @@
 Records are stores into a mapped file that has its blocks already. Each is its size (one byte), its payload, and a CRC
 over these and the four bytes before them, so that records are good only in their order. What follows the last good one
 at open is cut off: a torn tail, or damage, after which nothing may be believed, because records change each other's
-meaning. A compaction is a new file of the same name; the old one keeps another name until the new one is synced, and
-comes back where a power cut left the new one incomplete.
+meaning. A compaction is a new file, which takes the journal's name when it is on disk: whatever a power cut leaves of
+the folder's names, the one of the journal is there.
 
 Source: docs/storage-format.md, "Journals".
 """
@@ -83,7 +83,7 @@ class _Generation:
         self.number = number
         self.buf = memoryview(file.map)
         self.end = end
-        self.fallback: Path | None = None  # the file before this one, until this one is synced
+        self.is_planned = False  # a plan may give it the journal's name at any moment
         self.is_named = False  # the folder that names the file was synced
 
     @classmethod
@@ -105,21 +105,30 @@ class _Generation:
 
     def append_many(self, records: bytes | bytearray | memoryview, size: int) -> None:
         """Append records of `size` bytes each that lie end to end, all of them or none."""
+        self.make_room(records, size)
+        self.end = write_records(self.buf, self.end, records, size)
+
+    def make_room(self, records: bytes | bytearray | memoryview, size: int) -> None:
+        """Let the file have room for these records."""
         if not 1 <= size <= RECORD_BYTES_MAX or len(records) % size:
             raise ValueError("a record has 1 to 64 bytes")
         end = self.end + len(records) // size * (size + _OVERHEAD)
         if end > len(self.buf):
             self.file.grow(end)
             self.buf = memoryview(self.file.map)
-        self.end = write_records(self.buf, self.end, records, size)
+
+    def discard(self) -> None:
+        """Let there be no such file; it has not the journal's name."""
+        self.file.path.unlink(missing_ok=True)
+        self.file.close()
 
 
 class Journal:
     """The journal at one path, made by `open`. What it adds to a plan may run on another thread beside all but `close`.
 
     A compaction goes on beside the work: what it wants to keep is written into the next file, which also gets whatever
-    is appended meanwhile, and takes the journal's place in one step, at the end. Until then the journal is as if there
-    were none.
+    is appended meanwhile. Once finished it is what the journal holds, and both files go on until the next sync, which
+    forces both to disk and then gives the new one the journal's name. Until then the one before says the same.
     """
 
     def __init__(self, path: Path, generation: _Generation, lost_bytes: int, *, is_damaged: bool) -> None:
@@ -128,6 +137,7 @@ class Journal:
         self.is_damaged = is_damaged  # whether it was not as it was written, its end or its head
         self._generation = generation
         self._next: _Generation | None = None  # what a compaction has so far
+        self._finished: list[_Generation] = []  # by compactions, since the last plan that was done; the last one counts
         self._retired: list[GrowingFile] = []
         self._is_dirty = True
 
@@ -141,7 +151,8 @@ class Journal:
             DataFolderUnusableError: It is another journal, or of a later version.
             DiskFullError: No room for a new one.
         """
-        path.with_name(path.name + ".new").unlink(missing_ok=True)
+        for unfinished in [path.with_name(path.name + ".new"), *path.parent.glob(f"{path.name}.new-*")]:
+            unfinished.unlink(missing_ok=True)
         fallbacks = _choose(path)
         file = GrowingFile(path)
         buf = memoryview(file.map)
@@ -173,7 +184,11 @@ class Journal:
     @property
     def bytes_used(self) -> int:
         """How much of the file records take; what a compaction would start again from."""
-        return self._generation.end
+        return self._newest.end
+
+    @property
+    def _newest(self) -> _Generation:
+        return self._finished[-1] if self._finished else self._generation
 
     @property
     def is_compacting(self) -> bool:
@@ -194,7 +209,11 @@ class Journal:
         Raises:
             DiskFullError: No room; nothing was appended.
         """
+        for generation in self._finished:  # in all of them or none: any may be the journal after a kill
+            generation.make_room(records, size)
         self._generation.append_many(records, size)
+        for generation in self._finished:
+            generation.append_many(records, size)
         self._is_dirty = True
         if self._next is not None:
             try:
@@ -204,8 +223,8 @@ class Journal:
 
     def replay(self) -> Iterator[bytes]:
         """Give every record there is now, oldest first."""
-        buf = self._generation.buf
-        end = self._generation.end
+        buf = self._newest.buf
+        end = self._newest.end
         pos = _HEAD_BYTES
         while pos < end:
             size = buf[pos]
@@ -219,7 +238,10 @@ class Journal:
             DiskFullError: No room.
         """
         self.drop_compaction()
-        self._next = _Generation.begin(self._next_path, self._generation.number + 1)
+        number = self._newest.number + 1
+        if self._finished and not self._finished[-1].is_planned:
+            self._finished.pop().discard()
+        self._next = _Generation.begin(self.path.with_name(f"{self.path.name}.new-{number:020d}"), number)
 
     def append_compacted(self, records: bytes | bytearray | memoryview, size: int) -> None:
         """Append to the compaction under way what the journal is to hold instead, as `append_many` does.
@@ -235,42 +257,22 @@ class Journal:
             raise
 
     def finish_compaction(self) -> None:
-        """Put what the compaction wrote, and what was appended meanwhile, in place of the journal, in one step.
+        """Put what the compaction wrote, and what was appended meanwhile, in place of what the journal holds.
 
-        Safe at once against a killed process, against a power cut from the next `sync` on; until then the state of
-        the sync before is what comes back.
-
-        Raises:
-            DiskFullError: No room for another name; the compaction is dropped, the journal is as it was.
+        On disk the next sync does so.
         """
-        made, before = self._next, self._generation
+        made = self._next
         assert made is not None, "no compaction"
         _write_head(made.buf, self.path, made.number, made.end)
-        fallback = self.path.with_name(f"{self.path.name}.old-{made.number:020d}")
-        try:
-            fallback.unlink(missing_ok=True)
-            fallback.hardlink_to(self.path)
-            self._next_path.replace(self.path)
-        except OSError as error:
-            self.drop_compaction()
-            raise DiskFullError(str(self.path)) from error
-        made.file.path = self.path
-        made.fallback = fallback
         self._next = None
-        self._generation = made
-        self._retired.append(before.file)
+        self._finished.append(made)
         self._is_dirty = True
 
     def drop_compaction(self) -> None:
         """Give up the compaction under way; harmless where there is none."""
         dropped, self._next = self._next, None
         if dropped is not None:
-            self._next_path.unlink(missing_ok=True)
-            dropped.file.close()
-
-    @property
-    def _next_path(self) -> Path:
-        return self.path.with_name(self.path.name + ".new")
+            dropped.discard()
 
     @property
     def dirty(self) -> bool:
@@ -282,24 +284,37 @@ class Journal:
         if not self._is_dirty:
             return
         self._is_dirty = False
-        generation = self._generation
-        plan.add_file(generation.file.fd, self)
-        if not generation.is_named or generation.fallback is not None or self._retired:
-            plan.add_step(partial(self._settle, generation, self._retired[:]))
+        plan.add_file(self._generation.file.fd, self)
+        for generation in self._finished:
+            generation.is_planned = True
+            plan.add_file(generation.file.fd)
+        newest = self._newest
+        if not newest.is_named or self._retired:
+            plan.add_step(partial(self._settle, newest, self._retired[:]))
+        if self._finished:
+            plan.add_files_beside([], partial(self._go_on_with, newest))
 
     def _settle(self, generation: _Generation, retired: list[GrowingFile]) -> None:
-        """Let a generation that is on disk be the only one there is; on the thread that syncs."""
+        """Let a generation that is on disk have the journal's name; on the thread that syncs."""
         if not generation.is_named:
+            if generation.file.path.exists():  # else it has it from a plan that failed after that
+                generation.file.path.replace(self.path)
             sync_folder(self.path.parent)
         generation.is_named = True
-        if generation.fallback is not None:
-            for name in self.path.parent.glob(f"{self.path.name}.old-*"):
-                if name.name <= generation.fallback.name:
-                    name.unlink(missing_ok=True)
-            generation.fallback = None
         for file in retired:  # only here: an older sync may have been using them
             self._retired.remove(file)
             file.close()
+
+    def _go_on_with(self, generation: _Generation) -> None:
+        """Append to this generation, which is the journal on disk, and no more to those before it."""
+        count = self._finished.index(generation)
+        for before in self._finished[:count]:
+            before.file.path.unlink(missing_ok=True)
+        self._retired += [each.file for each in (self._generation, *self._finished[:count])]
+        del self._finished[: count + 1]
+        generation.file.path = self.path
+        self._generation = generation
+        self._is_dirty = True  # the next sync lets go of those before
 
     def sync_failed(self) -> None:
         """Let the next plan cover everything again."""
@@ -309,7 +324,8 @@ class Journal:
         """Sync and let go of the files."""
         self.drop_compaction()
         sync_now(self)
-        self._generation.file.close()
+        for file in (*self._retired, self._generation.file):
+            file.close()
 
 
 def _write_head(buf: memoryview, path: Path, number: int, compacted_end: int) -> None:

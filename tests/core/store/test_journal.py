@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import struct
@@ -19,6 +20,7 @@ from core.store.journal import RECORD_BYTES_MAX, Journal, check_record, write_re
 from core.store.sync_plan import SyncPlan, sync_now
 from tests.support.crashes import crash_everywhere
 from tests.support.files import file_size_limit, fresh_folder
+from tests.support.simulated_disk import LETTER, NAMES, PAGES, SOME, SimulatedDisk
 
 records_lists = st.lists(st.binary(min_size=1, max_size=RECORD_BYTES_MAX), max_size=30)
 HEADER_BYTES = 64
@@ -45,6 +47,16 @@ def compact(journal, records):
     for record in records:
         journal.append_compacted(record, len(record))
     journal.finish_compaction()
+
+
+def read_copy(folder) -> list[bytes]:
+    """What a process finds that starts after a kill."""
+    copy = fresh_folder(folder)
+    for name in folder.glob("j*"):
+        shutil.copy(name, copy / name.name)
+    found = read(copy / "j")
+    assert [name.name for name in copy.iterdir()] == ["j"]
+    return found
 
 
 def test_records_come_back_in_order(tmp_path):
@@ -159,11 +171,11 @@ def test_a_kill_after_a_compaction_keeps_what_came_after_it(tmp_path):
     sync_now(journal)
     compact(journal, [b"kept"])
     journal.append(b"after")
-    copy = fresh_folder(tmp_path)
-    for name in tmp_path.glob("j*"):
-        shutil.copy(name, copy / name.name)
-    assert read(copy / "j") == [b"kept", b"after"]
-    assert len(list(copy.iterdir())) == 1
+    assert list(journal.replay()) == [b"kept", b"after"]
+    assert read_copy(tmp_path) == [b"old", b"after"]
+    sync_now(journal)
+    journal.append(b"later")
+    assert read_copy(tmp_path) == [b"kept", b"after", b"later"]
     journal.close()
 
 
@@ -211,26 +223,59 @@ def test_closing_during_a_compaction_drops_it(tmp_path):
     assert read(tmp_path / "j") == [b"old"]
 
 
+@pytest.mark.parametrize("kept", [SOME, LETTER, NAMES, PAGES])
+@pytest.mark.parametrize("seed", range(12))
+def test_a_power_cut_around_compactions_leaves_all_that_was_synced(tmp_path, kept, seed):
+    rng = random.Random(seed)
+    (tmp_path / "live" / "journals").mkdir(parents=True)
+    disk = SimulatedDisk(tmp_path / "live")
+    with disk.watching():
+        journal = Journal.open(tmp_path / "live" / "journals" / "j")
+        journal.append_many(b"one.two.", 4)
+        sync_now(journal)
+        synced = list(journal.replay())
+        for number in range(rng.randrange(1, 4)):
+            compact(journal, [b"compacted-%d" % number] * 2)
+            journal.append_many(b"more" * 3_000, 4)
+            plan = SyncPlan()
+            journal.begin_sync(plan)
+            planned = list(journal.replay())
+            done = rng.choice([iter(plan.fds), iter(()), None])
+            if done is None:
+                plan.run()
+                plan.end()
+                synced = planned
+            else:
+                for fd in done:
+                    os.fdatasync(fd)
+                plan.fail()
+            journal.append(b"after")
+        disk.cut(rng, kept, tmp_path / "after")
+        journal.close()
+    path = tmp_path / "after" / "journals" / "j"
+    assert read(path)[: len(synced)] == synced
+    assert [name.name for name in path.parent.iterdir()] == ["j"]
+
+
 @pytest.mark.parametrize("compactions", [1, 2, 3])
 @pytest.mark.parametrize("keep", [0, 10, HEADER_BYTES, HEADER_BYTES + 3, 60])
-def test_a_power_cut_before_the_sync_brings_the_state_of_the_last_sync_back(tmp_path, compactions, keep):
+def test_a_journal_that_the_version_before_left_incomplete_is_the_one_before_it(tmp_path, compactions, keep):
     path = tmp_path / "j"
-    journal = Journal.open(path)
-    journal.append_many(b"old-1old-2", 5)
-    sync_now(journal)
+    write(path, [b"old-1", b"old-2"])
+    path.rename(tmp_path / ("j.old-" + "1".zfill(20)))
     for number in range(compactions):
+        (tmp_path / "made").mkdir()
+        journal = Journal.open(tmp_path / "made" / "j")
         compact(journal, [b"new-%d" % number, b"never on disk" * 3])
-    copy = fresh_folder(tmp_path)
-    for name in tmp_path.glob("j*"):
-        shutil.copy(name, copy / name.name)
-        if name.name != "j.old-00000000000000000001":
-            os.truncate(copy / name.name, keep)
-    assert read(copy / "j") == [b"old-1", b"old-2"]
-    assert len(list(copy.iterdir())) == 1
-    journal.close()
+        journal.close()
+        made = (tmp_path / "made" / "j").read_bytes()[:keep]
+        shutil.rmtree(tmp_path / "made")
+        (path if number + 1 == compactions else tmp_path / f"j.old-{number + 2:020d}").write_bytes(made)
+    assert read(path) == [b"old-1", b"old-2"]
+    assert [name.name for name in tmp_path.iterdir()] == ["j"]
 
 
-def test_a_sync_that_was_under_way_leaves_a_later_compaction_its_fallback(tmp_path):
+def test_a_sync_that_was_under_way_is_of_the_compaction_before(tmp_path):
     path = tmp_path / "j"
     journal = Journal.open(path)
     journal.append(b"first")
@@ -238,12 +283,45 @@ def test_a_sync_that_was_under_way_leaves_a_later_compaction_its_fallback(tmp_pa
     plan = SyncPlan()
     journal.begin_sync(plan)
     compact(journal, [b"third"])
+    journal.append(b"after")
     plan.run()
-    assert sorted(name.name for name in tmp_path.iterdir()) == ["j", "j.old-" + "2".zfill(20)]
+    assert read_copy(tmp_path) == [b"second", b"after"]
+    plan.end()
+    journal.append(b"later")
+    assert read_copy(tmp_path) == [b"second", b"after", b"later"]
+    assert list(journal.replay()) == [b"third", b"after", b"later"]
     sync_now(journal)
-    assert [name.name for name in tmp_path.iterdir()] == ["j"]
+    assert read_copy(tmp_path) == [b"third", b"after", b"later"]
     journal.close()
-    assert read(path) == [b"third"]
+    assert [name.name for name in tmp_path.glob("j*")] == ["j"]
+
+
+def test_a_plan_that_failed_is_made_good_by_the_next(tmp_path):
+    journal = Journal.open(tmp_path / "j")
+    compact(journal, [b"second"])
+    plan = SyncPlan()
+    journal.begin_sync(plan)
+    plan.run()
+    plan.fail()
+    compact(journal, [b"third"])
+    sync_now(journal)
+    assert read_copy(tmp_path) == [b"third"]
+    journal.close()
+    assert [name.name for name in tmp_path.glob("j*")] == ["j"]
+
+
+def test_a_full_disk_between_a_compaction_and_its_sync_appends_nothing(tmp_path):
+    path = tmp_path / "j"
+    journal = Journal.open(path)
+    journal.append_many(bytes(64 * 900), 64)
+    compact(journal, [b"kept"] * 6_000)
+    size = path.stat().st_size
+    with file_size_limit(size), pytest.raises(DiskFullError):
+        journal.append_many(b"\x01" * 64 * 600, 64)
+    assert list(journal.replay()) == [b"kept"] * 6_000
+    assert read_copy(tmp_path) == [bytes(64)] * 900
+    journal.close()
+    assert read(path) == [b"kept"] * 6_000
 
 
 def test_a_full_disk_while_growing_appends_nothing(tmp_path):
@@ -408,6 +486,7 @@ def test_a_crash_at_any_step_of_a_compaction_keeps_every_record(tmp_path):
         journal = Journal.open(path)
         journal.append(b"old-3")
         compact(journal, [b"all three"])
+        sync_now(journal)
         journal.append(b"four")
         journal.begin_compaction()
         journal.append_compacted(b"all four", 8)
