@@ -19,7 +19,7 @@ ENTRY_BYTES = 72  # a dict's place for an entry: 24 bytes and an index of 4, of 
 
 
 class Hits:
-    """How many lookups found an entry, in all caches of one name; who looks into `Cache.young` counts there, too."""
+    """How many lookups found an entry, in all caches of one name; callers that read `Cache.young` add theirs."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -58,8 +58,8 @@ class PopJournal:
     def replay(self, apply: Callable[[int, int, int, int, int], None]) -> None:
         """Read the journal; `apply` is called with number, kind, first offset, count and value of each change.
 
-        The changes of pop queues without a name come too: dropped ones, and a new one that a crash left without. That
-        those in `dropped` are is not told.
+        The changes of pop queues without a name come too: dropped ones, and a new one that a crash left without. For
+        those in `dropped`, `apply` is not called with DROP.
 
         Raises:
             DataFolderUnusableError: It holds a record that no journal of pop queues has.

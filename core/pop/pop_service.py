@@ -153,8 +153,8 @@ class PopService:
     def restore(self, queue: bytes, group: bytes, first_offset: int) -> bool:
         """Have a pop queue again that was dropped before the start, with what its consumers did.
 
-        Where what it was dropped for, such as the deletion of a queue, did not outlive the process, it was dropped too
-        early. One that took nothing from `first_offset` on is left: a later one begins there.
+        It was dropped because its queue was deleted, and the process ended before the deletion was durable. One that
+        took nothing at or after `first_offset` stays dropped: it belonged to an older queue of that name.
 
         Returns:
             Whether it is there again.

@@ -76,7 +76,7 @@ class VirtualHosts:
         self.make_all(names)
 
     def _restore(self, rows: Mapping[str, list[tuple[list[Any], Any]]]) -> None:
-        """Have again what was done in queues that were being deleted when the process ended, and are there still."""
+        """Restore the state of queues that are still defined: the process ended before their deletion was durable."""
         pop, found = self._broker.pop, False
         for vhost, of_one in rows.items() if pop.has_dropped else ():
             for parts, row in of_one:

@@ -59,7 +59,7 @@ class Waiting:
 
 
 class Division:
-    """Divides a limit among several in proportion to what waits for each; what one leaves is for those after it.
+    """Divides a limit among subscriptions in proportion to what waits; what one leaves is for those after it.
 
     Args:
         total: What waits for all together.
@@ -80,7 +80,7 @@ class Division:
         return min(self._passed * self._limit // self._total - self._used, waiting)
 
     def use(self, size: int) -> None:
-        """Have so much of the limit gone."""
+        """Count so much of the limit as used."""
         self._used += size
 
 
@@ -110,7 +110,7 @@ def _look(desk: Desk, session: Session, now_ms: int) -> Iterator[None]:
     for number, each in enumerate(found):
         if number % STEP_COUNT == 0:
             yield
-        if _is_waiting(each.subscription):  # some may have ended meanwhile
+        if _is_waiting(each.subscription):  # it may have ended between two steps
             _skip(desk, each.subscription, each.first, now_ms)
 
 

@@ -46,5 +46,5 @@ class Opening:
         if error is not None:
             self.failed.add(queue_ref)
         if not self._left:
-            on_over, self.on_over = self.on_over, _nothing  # which refers back here: no cycle is left to be collected
+            on_over, self.on_over = self.on_over, _nothing  # it may refer back here: no cycle is left
             on_over()

@@ -193,7 +193,7 @@ class SharedGroup(Reader):
             if taken <= 0:
                 break  # what is next is on its way
             if taken * left > ready:
-                self._next = place + 1  # it has one more than those after it, who come first next time
+                self._next = place + 1  # those after it got one less and come first next time
             ready -= taken
             total += self._batch.record_end[taken - 1] - self._batch.record_start[0]
             self._deliver(subscription, now_ms)

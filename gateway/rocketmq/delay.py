@@ -108,7 +108,7 @@ class DelayService(Reader):
         self._routes: dict[bytes, Route] = {}
         self._open: list[Level] = []  # those whose queues are there, and their ends known
         self._next_level = 0  # which of the open ones is the first to be looked at
-        self._queue_count = 0  # queues that there were when those of levels were looked for; 0: to be looked for again
+        self._queue_count = 0  # how many queues there were at the last look for those of levels; 0: look again
         for level in self._levels:
             level.offset = level.kept_offset = broker.consumer_offsets.get(PLACES_GROUP, level.key) or 0
         broker.hold(self.positions)
