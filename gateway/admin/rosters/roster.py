@@ -19,7 +19,7 @@ from itertools import compress
 from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from gateway.admin.rosters.first_page import Chunk, Keyed, choose_before, find_first, name_chunks, walk_spans
+from gateway.admin.rosters.first_page import Chunk, Keyed, find_first, name_chunks, tell_before, walk_spans
 from gateway.admin.rosters.runs import Runs
 from gateway.admin.rosters.searching import Search, find_hits
 from gateway.admin.rosters.sorting import LOOKS, Key, sort_numbers
@@ -215,9 +215,11 @@ class Roster(ABC, Generic[Source, Thing]):
     async def _figures_before(self, column: Column[Thing], first: int, end: int, bound: Any) -> list[Keyed]:  # noqa: ANN401 - as a key
         """Return what some things have in a column that stand before `bound`; what went meanwhile has nothing."""
         part, at = self._part_of(first, end)
-        known = None if part is None else part.figures(column.name, at, at + end - first)
-        if known is not None:
-            return choose_before(known, first, bound, reverse=column.reverse)
+        if part is not None:
+            tell = partial(part.figures, column.name)
+            told = await tell_before(tell, at, first, end, bound, reverse=column.reverse)
+            if told is not None:
+                return told
         steps, found = Steps(), list[Keyed]()
         numbers = range(first, end) if bound is None else self._may_stand_before(column, first, end, bound)
         for at in range(0, len(numbers), LOOKS):  # each may cost all that is told of a thing

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from gateway.admin import steps
-from gateway.admin.rosters import roster as kept
+from gateway.admin.rosters import first_page, roster as kept
 from gateway.admin.rosters.roster import NAME, Column, Part, Roster
 from gateway.admin.rosters.searching import Search
 
@@ -211,6 +211,7 @@ async def test_pages_behind_the_last_one_are_empty(reverse):
 
 class _ToldShelf(_Shelf):
     def figures(self, column, first, end):
+        assert end - first <= first_page.TOLD_A_STEP
         return [thing.depth for thing in self.things[first:end]] if column == "depth" else None
 
 
@@ -234,6 +235,7 @@ async def test_pages_of_any_history_together_are_the_list(monkeypatch, seed):
         "FIGURES_A_STEP": (3, 8),
     }.items():
         monkeypatch.setattr(kept, name, draw.choice(sizes))
+    monkeypatch.setattr(first_page, "TOLD_A_STEP", draw.choice((2, 5)))
     roster, things = _KnownShelves(a=[], b=[], c=[]), []
     may_go = draw.random() < 0.5
     for _ in range(8):
