@@ -60,34 +60,55 @@ class HeldPublisher:
         return True
 
 
-class CommitEnd:
-    """What is left to do for a transaction once its messages are stored.
+class Commits:
+    """What is left to do for the transactions of a connection once their messages are stored.
 
     Args:
-        reading: Settles what the transaction settled.
         answers, output: Of the connection.
     """
 
-    def __init__(self, reading: Reading, answers: Answers, output: ConnectionOutput) -> None:
-        self._reading = reading
+    __slots__ = ("_answers", "_output", "are_awaited")
+
+    def __init__(self, answers: Answers, output: ConnectionOutput) -> None:
         self._answers = answers
         self._output = output
+        self.are_awaited = False  # by a method; until one is answered nothing is read
 
-    def wait(self, channel: Channel, ticket: int, settled: dict[int, int], now_ms: int) -> None:
-        """Finish the commit once what has the ticket is stored, 0: nothing was published."""
-        then = partial(self._finish, channel, settled, now_ms)
+    def must_wait(self, channel: Channel) -> bool:
+        """Return whether a method must wait for a commit of its channel: nothing more is read or done meanwhile."""
+        self.are_awaited = channel.transaction is not None and channel.transaction.is_committing
+        if self.are_awaited:
+            self._output.transport.pause_reading()
+        return self.are_awaited
+
+    def wait(self, reading: Reading, channel: Channel, ticket: int, settled: dict[int, int], now_ms: int) -> None:
+        """Finish the commit once what has the ticket is stored, 0: nothing was published.
+
+        Args:
+            reading: Settles what the transaction settled.
+            channel: Of the transaction.
+            ticket: As `Transaction.finish` gives it.
+            settled: As `Transaction.finish` gives it.
+            now_ms: The present.
+        """
+        then = partial(self._finish, reading, channel, settled, now_ms)
         if ticket:
             self._answers.when_safe(ticket, then)
         else:
             then(None)
 
-    def _finish(self, channel: Channel, settled: dict[int, int], now_ms: int, error: LmqError | None) -> None:
+    def _finish(
+        self, reading: Reading, channel: Channel, settled: dict[int, int], now_ms: int, error: LmqError | None
+    ) -> None:
         channel.transaction.is_committing = False
+        if self.are_awaited:
+            self.are_awaited = False
+            self._output.transport.resume_reading()
         if error is not None:
             self._output.fail(error)
         if not self._output.is_open(channel):
             return
-        self._reading.settle_held(channel, settled, now_ms)
+        reading.settle_held(channel, settled, now_ms)
         self._answers.give(channel, Tx.CommitOk())
         self._answers.hand_in()
         self._output.flush()

@@ -27,6 +27,7 @@ cdef class AmqpHandler(ConnectionHandler):
     cdef bint _has_ended
     cdef object _denials
     cdef object _again
+    cdef object _commits
     cdef bytes _origin
     cdef object _identity
     cdef Publisher _publisher

@@ -13,7 +13,7 @@ from core.properties import encode_origin
 from gateway.amqp.answers import Answers
 from gateway.amqp.blocking import Blocking
 from gateway.amqp.channel import Channel
-from gateway.amqp.commit_end import CommitEnd, HeldPublisher
+from gateway.amqp.commit_end import Commits, HeldPublisher
 from gateway.amqp.confirms import Confirms
 from gateway.amqp.connection import AmqpConnection
 from gateway.amqp.consuming import Reading
@@ -63,15 +63,15 @@ class AmqpHandler(ConnectionHandler):
         self._door = door
         self._transport = transport
         self.answers = Answers(door.broker, self.output)
+        self._commits = Commits(self.answers, self.output)
         self._confirms = Confirms(self.answers, self.output, door.metrics)
         self._blocking = Blocking(door.held, self.output)
         self._entrance = Entrance(door, transport)
         self._questions = TopicQuestions(transport)
         self._has_ended = False  # the peer sends no more, and its login is under way
         self._denials: Denials | None = None  # made when something is denied
-        self._again: MethodCame | PublishRun | None = (
-            None  # waits for a commit, an answer, or until what had the name before is gone
-        )
+        # Waits for a commit, an answer, or until what had the name before is gone.
+        self._again: MethodCame | PublishRun | None = None
         self._vhost: VirtualHost | None = None  # what it is connected to, after the login
         self.let_in("", NOBODY)
 
@@ -158,6 +158,7 @@ class AmqpHandler(ConnectionHandler):
     def on_eof(self, now_ms: int) -> None:
         """The peer sends no more: nothing more is delivered to it, and what came is answered."""
         must_wait = self._entrance.attempt is not None or self._blocking.is_paused or self._questions.is_waiting
+        must_wait = must_wait or self._commits.are_awaited
         if must_wait and (self._again is not None or self._begin(now_ms).has_more()):
             self._has_ended = True  # what came is done after the login, or the pause
             return
@@ -192,6 +193,8 @@ class AmqpHandler(ConnectionHandler):
         pace = self.output.pace
         if pace is not None and pace.end_pause(now_ms):
             self._feed_starved(now_ms)
+        if self._commits.are_awaited:  # and heartbeats are not read meanwhile
+            self._begin(now_ms).heartbeat.received_ms = now_ms
         try:
             self._begin(now_ms).handle_timer(now_ms)
         except PeerSilentError as error:
@@ -367,8 +370,8 @@ class AmqpHandler(ConnectionHandler):
         if type(method) is Basic.Get and self.answers.are_prompt() and self.reading.can_get(channel, method.queue):
             self._give_one(channel, method, now_ms)
             return
-        is_committing = channel.transaction is not None and channel.transaction.is_committing
-        if is_committing or (self._vhost is not None and self._vhost.must_wait(method, channel.last_queue)):
+        vhost = self._vhost
+        if self._commits.must_wait(channel) or (vhost is not None and vhost.must_wait(method, channel.last_queue)):
             self._again = MethodCame(channel, method)
             return
         again = find_function(method)(self, channel, method, now_ms)
@@ -413,4 +416,4 @@ class AmqpHandler(ConnectionHandler):
             self._again = MethodCame(channel, method)
             return
         ticket, settled = transaction.finish()
-        CommitEnd(self.reading, self.answers, self.output).wait(channel, ticket, settled, now_ms)
+        self._commits.wait(self.reading, channel, ticket, settled, now_ms)

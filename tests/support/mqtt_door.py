@@ -38,6 +38,7 @@ class MemoryTransport(Transport):
         self.share = None  # steps of work that it may do in a turn, None for any number
         self.steps = 0  # of them
         self.wants_turn = False
+        self.has_left = False  # the handler left some of what it was given, and goes on when reading is resumed
 
     def request_turn(self):
         self.wants_turn = True
@@ -60,6 +61,8 @@ class MemoryTransport(Transport):
 
     def resume_reading(self):
         self.is_reading = True
+        self.wants_turn |= self.has_left
+        self.has_left = False
 
     def hold_reading(self):
         self.is_held = True
@@ -89,14 +92,18 @@ class DoorPeer:
     def begin(self, *data):
         """Send bytes in one piece, of which the door works off what its share of a turn is enough for."""
         self.transport.steps = 0
-        if self.handler.on_data(b"".join(data), self.world.now_ms):
+        self._wait(has_more=self.handler.on_data(b"".join(data), self.world.now_ms))
+
+    def _wait(self, *, has_more):
+        if has_more and self.transport.is_reading:
             self.world.waiting.append(self)
+        self.transport.has_left = has_more and not self.transport.is_reading
 
     def go_on(self):
         """Let the door go on for another share."""
         self.transport.steps = 0
-        if not self.is_closed and self.handler.go_on(self.world.now_ms):
-            self.world.waiting.append(self)
+        if not self.is_closed:
+            self._wait(has_more=self.handler.go_on(self.world.now_ms))
 
     def end(self, *data):
         """Send bytes and then no more, reading on."""

@@ -10,6 +10,7 @@ from core.store.embedded import EmbeddedEngine
 from core.store.layout import UNIT_BEGINS, UNIT_ENDS, UNIT_GOES_ON
 from core.store.torn_unit import part_of
 from gateway.amqp.transaction import STEP_MESSAGES
+from tests.support import amqp
 from tests.support.amqp_door import AmqpWorld
 from tests.support.mqtt_door import STORE
 from tests.support.store import open_store, read_queue
@@ -43,6 +44,53 @@ def test_channel_that_is_gone_is_not_answered(world):
     peer.send(Tx.Commit())
     peer.vanish()
     assert world.client().declare("q").message_count == 1
+
+
+def test_commit_behind_an_unanswered_one_takes_no_turn_until_that_is_answered(tmp_path):
+    world = AmqpWorld(tmp_path, is_sync=True)
+    peer = world.client(channels=2, heartbeat=10)
+    peer.declare("q", durable=True)
+    peer.call(Tx.Select())
+    world.flushes_by_itself = False
+    peer.publish(b"1", key="q", delivery_mode=2)
+    peer.send(Tx.Commit())
+    peer.publish(b"2", key="q", delivery_mode=2)
+    peer.begin(amqp.method(1, Tx.Commit()), amqp.method(2, Queue.Declare(queue="q", passive=True)))
+    world.step()
+    assert peer not in world.waiting
+    assert not peer.transport.wants_turn
+    assert not peer.transport.is_reading
+    world.now_ms += 60_000  # its heartbeats are not read
+    peer.handler.on_timer(world.now_ms)
+    assert not peer.is_closed
+    peer.take()
+    world.flushes_by_itself = True
+    world.turn()
+    assert peer.transport.is_reading
+    committed, again, declared = sorted(peer.take(), key=lambda frame: frame.name == "Queue.DeclareOk")
+    assert isinstance(committed, Tx.CommitOk)
+    assert isinstance(again, Tx.CommitOk)
+    assert declared.message_count == 2
+    world.close()
+
+
+def test_commit_behind_an_unanswered_one_is_done_though_the_client_sends_no_more(tmp_path):
+    world = AmqpWorld(tmp_path, is_sync=True)
+    peer = world.client()
+    peer.declare("q", durable=True)
+    peer.call(Tx.Select())
+    world.flushes_by_itself = False
+    peer.publish(b"1", key="q", delivery_mode=2)
+    peer.send(Tx.Commit())
+    peer.publish(b"2", key="q", delivery_mode=2)
+    peer.begin(amqp.method(1, Tx.Commit()))
+    peer.handler.on_eof(world.now_ms)
+    world.flushes_by_itself = True
+    world.turn()
+    assert [type(frame) for frame in peer.take()] == [Tx.CommitOk, Tx.CommitOk]
+    assert peer.is_closed
+    assert world.client().declare("q", durable=True).message_count == 2
+    world.close()
 
 
 def parts(world, start):
