@@ -345,6 +345,16 @@ class Sharing:
         """How many groups there are."""
         return len(self._groups)
 
+    def take_up(self, topic_filter: bytes) -> None:
+        """Count a subscription to a shared filter that the process before left.
+
+        That process may have ended its group, and itself before the end of the subscription was durable: then what the
+        group did is there again.
+        """
+        group, inner = split_share(topic_filter)
+        self._desk.broker.pop.restore(mqtt_queue_name(inner), OWNER_PREFIX + group, -1)
+        self.enter(topic_filter)
+
     def enter(self, topic_filter: bytes) -> SharedGroup:
         """Count one more subscription to a shared filter, which may begin its group; return that."""
         key = split_share(topic_filter)

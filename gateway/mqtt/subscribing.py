@@ -127,7 +127,7 @@ class Subscribing:
         queue_ref = self.bind(topic_filter)
         self.subscription_count += 1
         if is_shared(topic_filter):
-            self.sharing.enter(topic_filter)
+            self.sharing.take_up(topic_filter)
         self.exclusive.take(client_id, topic_filter)
         return queue_ref
 

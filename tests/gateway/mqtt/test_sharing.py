@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import zlib
 from collections import Counter
 
@@ -108,6 +109,45 @@ def test_group_ends_with_its_last_subscription(world):
     peer.send(subscribe(3, (FILTER, 1)))
     send(world, b"new")
     assert take(peer) == [b"new"]
+
+
+@pytest.mark.parametrize("how", ["unsubscribe", "clean"])
+def test_group_whose_end_was_not_answered_is_there_as_it_was_after_a_kill(tmp_path, how):
+    world = World(tmp_path / "before")
+    peer = world.client(b"a", (FILTER, 1), clean=False)
+    send(world, *numbered(3))
+    got = peer.take_deliveries()
+    peer.send(puback(got[0].packet_id)).vanish()
+    send(world, b"waits")
+    world.flushes_by_itself = False
+    if how == "clean":
+        peer = world.connect(b"a")
+    else:
+        peer = world.connect(b"a", clean=False)
+        peer.take()
+        peer.send(unsubscribe(1, FILTER))
+    assert peer.take() == []
+    world.data_dir = shutil.copytree(world.data_dir, tmp_path / "after")
+    world.close()
+    world.flushes_by_itself = True
+    world.open()
+    again = world.connect(b"a", clean=False)
+    assert take(again) == [*numbered(2, 1), b"waits"]
+    world.close()
+
+
+def test_group_that_was_left_for_good_begins_anew_also_after_a_kill(world):
+    peer = world.client(b"a", (FILTER, 1), clean=False)
+    send(world, *numbered(3))
+    peer.take()
+    peer.send(unsubscribe(1, FILTER)).take()
+    send(world, b"to nobody")
+    peer.send(subscribe(1, (FILTER, 1))).take()
+    peer.vanish()
+    send(world, b"waits")
+    world.close()
+    world.open()
+    assert take(world.connect(b"a", clean=False)) == [b"waits"]
 
 
 def test_group_of_sessions_that_a_kill_ended_is_forgotten(world):
