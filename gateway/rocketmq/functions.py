@@ -10,7 +10,6 @@ from gateway.net.protocol import Transport
 from gateway.rocketmq.admin.tools import TOOL_CODES
 from gateway.rocketmq.client import Client
 from gateway.rocketmq.consumer_manage import LaterAnswered
-from gateway.rocketmq.fields import flag_field, text_field
 from gateway.rocketmq.held import Held
 from gateway.rocketmq.held_table import HeldTable
 from gateway.rocketmq.message_query import Asker
@@ -53,11 +52,12 @@ Function = Callable[[RocketmqServices, Peer, Command, int], Command | None]
 
 def _delete_group(door: RocketmqServices, peer: Peer, request: Command, now_ms: int) -> None:  # noqa: ARG001
     """Forget what was set of a group, and, where the client wants that, what it took by POP."""
-    door.admin.delete_group(request, peer)
-    if flag_field(request, "cleanOffset", otherwise=False):
-        group = text_field(request, "groupName").encode()
+
+    def drop(group: bytes) -> None:
         door.claims.drop(group)
         door.pops.look_again(group)
+
+    door.admin.delete_group(request, peer, drop)
 
 
 FUNCTIONS: dict[int, Function] = {

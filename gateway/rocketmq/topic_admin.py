@@ -5,6 +5,7 @@ Source: docs/protocols/rocketmq.md, "Topics and groups".
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
 from typing import Any, Protocol
@@ -134,16 +135,43 @@ class TopicAdmin:
         said = {"subscriptionGroupTable": table, "forbiddenTable": {}, "dataVersion": {"counter": 0, "timestamp": 0}}
         return answer(request, ResponseCode.SUCCESS, body=encode_json(said))
 
-    def delete_group(self, request: Command, peer: AdminPeer) -> None:
-        """Forget what was set of a group, and where it is on its queues if the request says so."""
+    def delete_group(self, request: Command, peer: AdminPeer, drop: Callable[[bytes], None]) -> None:
+        """Forget what was set of a group, and where it is on its queues if the request says so.
+
+        Args:
+            request: Names it.
+            peer: Is answered.
+            drop: Forgets what the group took by POP. Called once the rest is kept: a process that is killed before
+                leaves the group where it is, and gives nothing again that was acknowledged.
+        """
         name = _named(request, "groupName", peer)
         self._groups.delete(name)
-        if flag_field(request, "cleanOffset", otherwise=False):
-            offsets = self._broker.consumer_offsets
-            for group, key, _ in [item for item in offsets.items() if item[0] == name]:
-                offsets.forget(group, key)
         peer.actor().tell(Kind.GROUP_DELETED, group=name.decode())
+        if flag_field(request, "cleanOffset", otherwise=False):
+            self._forget_offsets(name)
+            self._broker.when_kept(partial(self._clean, request, peer, name, drop))
+        else:
+            self._answer_kept(request, peer)
+
+    def _clean(
+        self,
+        request: Command,
+        peer: AdminPeer,
+        name: bytes,
+        drop: Callable[[bytes], None],
+        error: LmqError | None,
+    ) -> None:
+        if error is not None:
+            _write_outcome(request, peer, error)
+            return
+        drop(name)
+        self._forget_offsets(name)  # which consumers noted meanwhile
         self._answer_kept(request, peer)
+
+    def _forget_offsets(self, name: bytes) -> None:
+        offsets = self._broker.consumer_offsets
+        for group, key, _ in [item for item in offsets.items() if item[0] == name]:
+            offsets.forget(group, key)
 
     def _answer_kept(self, request: Command, peer: AdminPeer) -> None:
         if not request.is_one_way:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from gateway.rocketmq.pop import claims
+from tests.support.rocketmq import request_frame
 from tests.support.rocketmq_door import DoorSite
 from tests.support.rocketmq_pop import ack, pop, start_pop
 
@@ -119,6 +122,45 @@ def test_a_group_that_is_deleted_with_its_offsets_begins_anew(site, peer):
     assert peer.ask(207, groupName="g", cleanOffset="false").code == 0
     assert pop(peer) == []
     assert peer.ask(207, groupName="g", cleanOffset="true").code == 0
+    assert bodies(pop(peer)) == [b"m0", b"m1"]
+
+
+@pytest.mark.at_once(reason="copies the files")
+@pytest.mark.parametrize("is_noted", [False, True])
+def test_a_kill_before_the_deletion_of_a_group_is_answered_leaves_it_where_it_is(tmp_path, is_noted):
+    site = DoorSite(tmp_path / "before")
+    peer = site.connect()
+    fill(peer, 3)
+    done, _, _ = pop(peer)
+    ack(peer, done)
+    if is_noted:
+        site.door.claims.commit_floors()
+    site.settle()
+    peer.give(request_frame(207, groupName="g", cleanOffset="true"))
+    assert peer.take() == []
+    shutil.copytree(tmp_path / "before", tmp_path / "after")
+    answers = []
+    while not answers:
+        site.turn()
+        answers = peer.take()
+    assert answers[0].code == 0
+    shutil.copytree(tmp_path / "before", tmp_path / "answered")
+    site.close()
+    for folder, expected in (("after", [b"m1", b"m2"]), ("answered", [b"m0", b"m1", b"m2"])):
+        site = DoorSite(tmp_path / folder)
+        site.now_ms += 120_000
+        site.turn()
+        assert bodies(pop(site.connect())) == expected
+        site.close()
+
+
+def test_a_group_that_notes_its_offset_while_it_is_deleted_begins_anew_all_the_same(site, peer):
+    fill(peer, 2)
+    ack(peer, pop(peer)[0])
+    peer.give(request_frame(207, groupName="g", cleanOffset="true"))
+    site.door.claims.commit_floors()
+    while not peer.take():
+        site.turn()
     assert bodies(pop(peer)) == [b"m0", b"m1"]
 
 
