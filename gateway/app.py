@@ -100,7 +100,8 @@ class Gateway:
         self.engine.durability.request_flush = self.flusher.request
         self.doors: dict[str, Door] = {}
         self.upkeep = Upkeep(self.broker, self.store, self.doors, settings.store.retention, settings.data_dir)
-        self.room_watch = RoomWatch(self.broker.room, free_bytes or self.store.free_bytes, loop, self._note_room)
+        measure, lacks_room = free_bytes or self.store.free_bytes, self.store.pages_ahead.lacks_room
+        self.room_watch = RoomWatch(self.broker.room, measure, loop, self._note_room, lacks_room)
         self.preparer = PrepareThread(
             self.store,
             loop,

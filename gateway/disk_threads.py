@@ -34,8 +34,9 @@ class RoomWatch:
         room: What is compared with; it is changed by `on_change` only, on the loop's thread.
         measure: Returns the free bytes.
         loop: The loop.
-        on_change: Told the free bytes and whether the log's next segment was refused, when publishers are to be held
+        on_change: Told the free bytes and whether the log's next segment finds no room, when publishers are to be held
             back or may go on.
+        lacks_room: Returns whether that segment is to be made now, and finds no room.
     """
 
     def __init__(
@@ -44,11 +45,13 @@ class RoomWatch:
         measure: Callable[[], int],
         loop: asyncio.AbstractEventLoop,
         on_change: Callable[[int, bool], None],
+        lacks_room: Callable[[], bool] = bool,
     ) -> None:
         self._room = room
         self._measure = measure
         self._loop = loop
         self._on_change = on_change
+        self._lacks_room = lacks_room
         self._next_look_at_s = 0.0
         self._looked_until = 0  # of the log
         self._was_full = False
@@ -61,9 +64,18 @@ class RoomWatch:
 
     def look_first(self) -> None:
         """Look before anybody may publish; on the loop's thread."""
-        free_bytes = self._see()
-        if free_bytes is not None:
-            self._on_change(free_bytes, self._was_full)
+        seen = self._see()
+        if seen is not None:
+            self._on_change(*seen)
+
+    def look_beside(self) -> None:
+        """Look where the writer has come to a point at which the prepare thread is to, which may be late; on the loop.
+
+        That is to hold publishers back. Whether they may go on is for the thread to see.
+        """
+        seen = None if self._room.is_disk_low else self._see()
+        if seen is not None and not self._room.is_enough(seen[0], is_full=seen[1]):
+            self._loop.call_soon(self._on_change, *seen)
 
     def look(self, written_until: int, *, is_full: bool) -> None:
         """Look again, if it is time; on the prepare thread.
@@ -80,24 +92,27 @@ class RoomWatch:
         self._next_look_at_s = now_s + ROOM_INTERVAL_S
         self._looked_until = written_until
         self._was_full = is_full
-        free_bytes = self._see()
-        if free_bytes is None:
+        seen = self._see()
+        if seen is None:
             return
+        free_bytes, lacks_room = seen
+        is_full = is_full or lacks_room
         self._room.free_bytes = free_bytes
         if self._room.is_enough(free_bytes, is_full=is_full) == self._room.is_disk_low:
             with contextlib.suppress(RuntimeError):  # the loop was closed: there are no publishers any more
                 self._loop.call_soon_threadsafe(self._on_change, free_bytes, is_full)
 
-    def _see(self) -> int | None:
+    def _see(self) -> tuple[int, bool] | None:
+        """Return the free bytes, and whether the log's next segment finds no room; None where that cannot be seen."""
         try:
-            free_bytes = self._measure()
+            seen = self._measure(), self._lacks_room()
         except OSError as error:
             if not self._is_blind:
                 LOGGER.warning("cannot see how much room the disk has: %s", error)
             self._is_blind = True
             return None
         self._is_blind = False
-        return free_bytes
+        return seen
 
 
 def find_interval_s(last_s: float, written_bytes: int, *, is_busy: bool = False) -> float:
@@ -157,8 +172,9 @@ class PrepareThread:
         self._thread.start()
 
     def wake(self) -> None:
-        """Let the next step begin, if it was not to anyway; any thread may."""
+        """Let the next step begin, if it was not to anyway; on the loop's thread, which looks at the room meanwhile."""
         self._woken.set()
+        self._watch.look_beside()
 
     def stop(self, timeout_s: float) -> bool:
         """Let the step under way end; return whether the thread ended within `timeout_s`."""

@@ -90,7 +90,7 @@ class CommitLog:
         self.touched_end = 0  # of the pages that `touch_ahead` had ready
         self.touched_pages = 0  # how many the last time; 0 until messages have come to a page since the last sync
         self.is_synced = False  # after the last `touch_ahead`
-        self.prepare_at = NEVER  # physical offset from which on a step of preparation should not be waited for
+        self.prepare_at = 0  # physical offset from which on a step of preparation should not be waited for
         self.store_ms = 0
         self.message_count = 0  # appended since the start, without the records of interned sets
         self.dispatch_count = 0  # entries that these made in light queues
@@ -410,6 +410,7 @@ class CommitLog:
         """Go on in another segment, which must have room for `need` bytes."""
         if need > self.segments.segment_bytes:
             raise MessageTooLargeError("record", need, self.segments.segment_bytes)
+        self.prepare_at = 0  # the one that was ready is used up, or there was none
         self.segments.roll(self.position + _BLANK_BYTES)
         if self.size > 0:
             octets.write_u32(self.view, self.position, self.size - self.position)

@@ -23,7 +23,7 @@ cdef class MessageStore:
     cdef object _puncher
     cdef readonly object retention
     cdef bint _is_open
-    cdef object _pages_ahead
+    cdef readonly object pages_ahead
     cdef readonly CommitLog _log
     cdef QueueReader _reader
     cdef object _scan

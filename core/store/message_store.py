@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.errors import DiskFullError, InvalidNameError, LmqError, StoreClosedError
+from core.errors import InvalidNameError, LmqError, StoreClosedError
 from core.message import DispatchSet, PublishBatch, Route, StoredBatch
 from core.reserved import RESERVED_TOPICS
 from core.row_format import FIRST, RowFormat
@@ -69,7 +69,7 @@ class MessageStore:
         self._log = CommitLog(segments, self._head, body_bytes_max=settings.message_bytes_max, on_roll=self._on_roll)
         if segments.newest is not None:
             self._log.go_on_at(recovered.position, recovered.store_ms)
-        self._pages_ahead = PagesAhead(segments, self._log)
+        self.pages_ahead = PagesAhead(segments, self._log)
         self._reader = QueueReader(segments, self._index, trusted_from=self._log.written_until())
         self._scan = LogScan()
         self._confirmed = Confirmed.create(data_dir)
@@ -218,7 +218,7 @@ class MessageStore:
         if not self._is_open:
             return False
         self._log.touch_pages()
-        return self._pages_ahead.is_wanted()
+        return self.pages_ahead.is_wanted()
 
     def _on_roll(self, base: int) -> None:
         """A segment is full: its entries are set apart, and `prepare` writes their file."""
@@ -360,9 +360,7 @@ class MessageStore:
         self._segments.delete_dropped()
         self._index.write_full(self._flusher.flushed_until)
         self._segments.trim()
-        if self._segments.newest is None and self.free_bytes() < self.settings.segment_bytes:
-            raise DiskFullError(str(self.data_dir))
-        self._pages_ahead.prepare(again_bytes)
+        self.pages_ahead.prepare(again_bytes)
         self._puncher.work()
         self.keys.work(self._log.written_until())
 

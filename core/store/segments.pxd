@@ -16,6 +16,7 @@ cdef class Segments:
     cdef object _spare
     cdef object _spare_numbers
     cdef object _next
+    cdef bint _is_making
     cdef Py_ssize_t _mapped_max
     cdef readonly object _mapped
     cdef public object newest

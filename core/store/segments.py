@@ -8,8 +8,8 @@ from collections import OrderedDict, deque
 from pathlib import Path
 
 from core import octets
-from core.errors import StoreError
-from core.store.disk import sync_file, sync_folder
+from core.errors import DiskFullError, StoreError
+from core.store.disk import free_bytes, sync_file, sync_folder
 from core.store.layout import NEXT_SEGMENT_FILE, RECORD_BYTES_MIN, STORE_MS_AT, segment_name, segment_paths
 from core.store.mapped_file import MappedFile, disk_bytes
 from core.store.record import record_size
@@ -63,6 +63,7 @@ class Segments:
         self._spare = spare
         self._spare_numbers = itertools.count(1)
         self._next: MappedFile | None = None
+        self._is_making = False  # the next one, in room that was there
         self._mapped_max = mapped_max
         self._mapped: OrderedDict[int, MappedFile] = OrderedDict()
         self.newest: MappedFile | None = None  # mapped for writing
@@ -147,8 +148,19 @@ class Segments:
         Raises:
             DiskFullError: There is no room; `roll` will try again.
         """
-        if self._next is None:
+        if self._next is not None:
+            return
+        if self.lacks_room():
+            raise DiskFullError(str(self._spare))
+        self._is_making = True
+        try:
             self._next = self._make_spare()
+        finally:
+            self._is_making = False
+
+    def lacks_room(self) -> bool:
+        """Return whether the next segment is neither ready nor being made, and finds no room; any thread may ask."""
+        return self._next is None and not self._is_making and free_bytes(self._spare) < self.segment_bytes
 
     def _make_spare(self) -> MappedFile:
         """Make a file with a name of its own: two threads may each be making one, or using the one before."""

@@ -144,7 +144,7 @@ def test_mark_that_is_reached_from_the_start_holds_publishers_and_no_consumers(t
 @pytest.mark.parametrize(
     ("free_bytes_min", "segment_bytes", "least_bytes", "most_bytes"),
     [
-        # Between two looks 2 MiB may be written, what was read by then is taken, and a segment is ready ahead.
+        # Between two looks 512 KiB are written, what was read by then is taken, and a segment is ready ahead.
         pytest.param(8 * MIB, MIB, 4 * MIB, 9 * MIB, id="mark"),
         # Large segments: the second half of one is full long after the next is missed.
         pytest.param(0, 16 * MIB, 0, 16 * MIB, id="full"),

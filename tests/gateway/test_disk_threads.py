@@ -8,6 +8,8 @@ import pytest
 
 from core.errors import DiskFullError, FlushFailedError
 from core.room import Room
+from core.settings import KIB, StoreSettings
+from core.store import mapped_file, segments
 from gateway import disk_threads
 from gateway.disk_threads import (
     PREPARE_BUSY_S,
@@ -18,6 +20,10 @@ from gateway.disk_threads import (
     RoomWatch,
     find_interval_s,
 )
+from tests.support import mqtt
+from tests.support.gateway import running_gateway
+
+SEGMENT_BYTES = 256 * KIB
 
 
 class Disk:
@@ -30,7 +36,10 @@ class Disk:
         self.room = Room(100)
         self.told = []
         self.heard = asyncio.Event()
-        self.watch = RoomWatch(self.room, self.measure, asyncio.get_running_loop(), self.note)
+        self.lacks_segment = False
+        self.watch = RoomWatch(
+            self.room, self.measure, asyncio.get_running_loop(), self.note, lambda: self.lacks_segment
+        )
 
     def measure(self):
         self.looks += 1
@@ -160,6 +169,89 @@ async def test_disk_is_looked_at_again_when_a_part_of_its_least_room_was_written
     assert disk.looks == 1
     disk.watch.look(1_007, is_full=False)  # a sixteenth of 100
     assert disk.looks == 2
+
+
+@pytest.mark.asyncio
+async def test_writer_that_is_ahead_of_the_thread_finds_that_the_room_is_low_itself():
+    disk = Disk()
+    thread = PrepareThread(Log(), asyncio.get_running_loop(), lambda error: None, disk.watch)  # it never comes
+    thread.wake()
+    await asyncio.sleep(0)
+    assert disk.told == []
+    disk.free_bytes = 99
+    thread.wake()
+    await asyncio.sleep(0)
+    assert disk.told == [(99, False)]
+    disk.free_bytes = 1_000
+    thread.wake()
+    await asyncio.sleep(0)
+    assert disk.told == [(99, False)]  # the thread has more to see
+
+
+@pytest.mark.asyncio
+async def test_segment_that_finds_no_room_is_a_full_disk_for_the_thread_and_the_writer():
+    disk = Disk()
+    disk.lacks_segment = True
+    disk.watch.look_beside()
+    await asyncio.sleep(0)
+    disk.watch.look(0, is_full=False)
+    await asyncio.sleep(0)
+    assert disk.told == [(1_000, True)]
+    disk.lacks_segment = False
+    disk.watch.look(1_000, is_full=False)
+    await asyncio.sleep(0)
+    assert disk.told == [(1_000, True), (1_000, False)]
+
+
+class SmallDisk:
+    """A disk on which the log alone takes room, by whole segments."""
+
+    def __init__(self, folder, segment_count):
+        self.folder = folder
+        self.segment_count = segment_count
+
+    def free_bytes(self, path=None):
+        del path
+        return (self.segment_count - len(list((self.folder / "commitlog").iterdir()))) * SEGMENT_BYTES
+
+
+async def publish_until_held(gateway, reader, writer, packet_id):
+    """Publish one by one until the connection is held; return the number of the first that was not answered before."""
+    held = gateway.doors["mqtt"].metrics
+    while not held.publishers_held:
+        writer.write(mqtt.publish(b"a", bytes(8 * KIB), qos=1, packet_id=packet_id))
+        answer = asyncio.ensure_future(reader.readexactly(4))
+        assert await asyncio.wait_for(answer, 20) == mqtt.puback(packet_id)
+        packet_id += 1
+    return packet_id
+
+
+@pytest.mark.parametrize(
+    ("free_bytes_min", "segments_free"),
+    [pytest.param(4 * SEGMENT_BYTES, 3, id="mark"), pytest.param(0, 0, id="full")],
+)
+@pytest.mark.asyncio
+async def test_publisher_is_held_in_time_where_the_prepare_thread_never_gets_to_run(
+    tmp_path, monkeypatch, free_bytes_min, segments_free
+):
+    monkeypatch.setattr(PrepareThread, "start", lambda self: None)
+    disk = SmallDisk(tmp_path, 8)
+    monkeypatch.setattr(segments, "free_bytes", disk.free_bytes)
+    monkeypatch.setattr(mapped_file, "free_bytes", disk.free_bytes)
+    store = StoreSettings(segment_bytes=SEGMENT_BYTES, disk_free_bytes_min=free_bytes_min)
+    async with running_gateway(tmp_path, free_bytes=disk.free_bytes, store=store) as gateway:
+        reader, writer = await asyncio.open_connection(*gateway.listening["mqtt"])
+        writer.write(mqtt.connect(b"sender"))
+        await reader.readexactly(4)
+        packet_id = await publish_until_held(gateway, reader, writer, 1)
+        assert disk.free_bytes() == segments_free * SEGMENT_BYTES
+        disk.segment_count *= 2
+        writer.write(mqtt.publish(b"a", b"held", qos=1, packet_id=packet_id))
+        gateway.room_watch.look(gateway.store.written_until, is_full=False)
+        assert await asyncio.wait_for(reader.readexactly(4), 20) == mqtt.puback(packet_id)
+        await publish_until_held(gateway, reader, writer, packet_id + 1)
+        assert disk.free_bytes() == segments_free * SEGMENT_BYTES
+        writer.close()
 
 
 @pytest.mark.asyncio

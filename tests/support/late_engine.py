@@ -64,6 +64,15 @@ class LateEngine(Engine):
         return getattr(self.inner, name)
 
     @property
+    def wake_preparer(self):
+        """What the inner engine calls."""
+        return self.inner.wake_preparer
+
+    @wake_preparer.setter
+    def wake_preparer(self, wake):
+        self.inner.wake_preparer = wake
+
+    @property
     def is_busy(self):
         """Whether something is on its way."""
         return (

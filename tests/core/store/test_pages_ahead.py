@@ -9,6 +9,7 @@ import pytest
 
 from core.errors import DiskFullError
 from core.settings import MIB, StoreSettings
+from core.store import segments
 from core.store.layout import NEXT_SEGMENT_FILE, segment_name
 from core.store.pages_ahead import POPULATED_MIN
 from tests.support.store import open_store, publish
@@ -80,8 +81,19 @@ def test_no_room_for_the_next_segment_is_said(store, monkeypatch):
         store.prepare()
 
 
-def test_more_is_wanted_once_when_the_writer_comes_near_the_end_of_what_is_ready(store):
-    assert not store.touch_pages()  # before the first step
+def wants(store, size):
+    """Publish so many MiB; return after which of them a step was wanted."""
+    wanted = []
+    for number in range(1, size // MIB + 1):
+        write(store, MIB)
+        if store.touch_ahead() and store.touch_pages():
+            wanted.append(number)
+    return wanted
+
+
+def test_more_is_wanted_once_when_the_writer_comes_near_the_end_of_what_is_ready(tmp_path):
+    store = open_store(tmp_path / "large", StoreSettings(segment_bytes=4 * SEGMENT_BYTES))
+    assert not store.touch_pages()  # nothing is written
     write(store, MIB)
     for count, half in ((12, POPULATED_MIN // 2), (20, 12 * MIB)):  # then half of twice what was written
         store.prepare()
@@ -91,6 +103,34 @@ def test_more_is_wanted_once_when_the_writer_comes_near_the_end_of_what_is_ready
             wanted.append(store.touch_ahead() and store.touch_pages())
         assert wanted.index(True) == half // MIB
         assert wanted.count(True) == 1
+    store.close()
+
+
+def test_step_that_does_not_come_is_wanted_again_until_the_next_segment_is_there(store):
+    assert wants(store, SEGMENT_BYTES) == [1, 17, 22, 27, 32]  # the first, behind the half, and an eighth behind each
+    store.prepare()
+    assert wants(store, SEGMENT_BYTES) == [1, 17, 22, 27, 32]
+    store.prepare()
+    assert wants(store, SEGMENT_BYTES // 2) == [1]  # the one that was ready is used up
+
+
+def test_next_segment_lacks_room_from_the_half_of_the_newest_on_until_it_is_there(store, monkeypatch):
+    free = SEGMENT_BYTES
+    monkeypatch.setattr(segments, "free_bytes", lambda path: free)
+    assert not store.pages_ahead.lacks_room()
+    free = SEGMENT_BYTES - 1
+    assert store.pages_ahead.lacks_room()  # the first one
+    with pytest.raises(DiskFullError):
+        store.prepare()
+    write(store, SEGMENT_BYTES // 4)
+    assert not store.pages_ahead.lacks_room()
+    write(store, SEGMENT_BYTES // 3)
+    assert store.pages_ahead.lacks_room()
+    free = SEGMENT_BYTES
+    assert not store.pages_ahead.lacks_room()
+    store.prepare()
+    free = 0
+    assert not store.pages_ahead.lacks_room()
 
 
 def test_more_is_wanted_as_soon_as_the_one_that_prepares_said(store):

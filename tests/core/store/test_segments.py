@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import DiskFullError, StoreError
+from core.store import segments as segments_module
 from core.store.layout import segment_name
 from core.store.record_codec import encode_record
 from core.store.segments import Segments, first_store_ms
@@ -44,6 +45,23 @@ def test_prepared_segment_is_used_by_the_next_roll(segments, tmp_path):
     segments.prepare()
     segments.close()
     assert [path.name for path in tmp_path.iterdir()] == ["log"]
+
+
+def test_segment_that_is_being_made_does_not_lack_the_room_that_it_takes(segments, monkeypatch):
+    free, lacked = SIZE, []
+
+    def allocate(*_):
+        nonlocal free
+        free = 0
+        lacked.append(segments.lacks_room())
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(segments_module, "free_bytes", lambda path: free)
+    monkeypatch.setattr(os, "posix_fallocate", allocate)
+    with pytest.raises(DiskFullError):
+        segments.prepare()
+    assert lacked == [False]
+    assert segments.lacks_room()
 
 
 def test_what_a_killed_process_prepared_is_removed(segments, tmp_path):
