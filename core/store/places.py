@@ -72,7 +72,7 @@ class Places:
             file.map[: len(HEADER)] = HEADER
         elif header != HEADER:
             file.close()
-            raise DataFolderUnusableError(str(path), f"not a file of places of this version: it starts with {header!r}")
+            raise DataFolderUnusableError(str(path), _describe(header))
         return cls(path, file)
 
     def reserve(self, slots_in_use: Iterable[int]) -> None:
@@ -206,6 +206,16 @@ class Places:
         self._file.grow(self._file.size + 1)
         self._slots = memoryview(self._file.map).cast("Q")
         self._used.extend(bytes(_count_slots(self._slots) - len(self._used)))
+
+
+def _describe(header: bytes) -> str:
+    """Return what is wrong with a header, and the ways out."""
+    lines = (
+        f"not a file of places of this version: bytes 0 to {len(HEADER) - 1} are {header.hex(' ')}",
+        f"if a later version wrote it, start that one; else it is damaged: write {HEADER.hex(' ')} there,",
+        "which loses none of its numbers, or remove it: then they are 0, and messages come again",
+    )
+    return "\n  ".join(lines)
 
 
 def _count_slots(words: memoryview) -> int:

@@ -229,6 +229,33 @@ def test_a_full_disk_refuses_a_new_slot_and_nothing_else(tmp_path):
     places.close()
 
 
+@pytest.mark.parametrize("at", range(16))
+def test_a_damaged_header_is_told_with_a_way_out_that_loses_nothing(tmp_path, at):
+    path = tmp_path / "p"
+    places = Places.open(path)
+    places.set(places.acquire(), 77)
+    places.close()
+    with path.open("r+b") as file:
+        header = bytearray(file.read(16))
+        header[at] ^= 0x40
+        file.seek(0)
+        file.write(header)
+    before = path.read_bytes()
+    with pytest.raises(DataFolderUnusableError) as caught:
+        Places.open(path)
+    assert path.read_bytes() == before
+    said = str(caught.value)
+    assert said.startswith(f"cannot use data folder {path}: ")
+    assert f"bytes 0 to 15 are {header.hex(' ')}" in said
+    told = said.partition("write ")[2][: 16 * 3 - 1]
+    with path.open("r+b") as file:
+        file.write(bytes.fromhex(told))
+    places = Places.open(path)
+    places.reserve([0])
+    assert places.get(0) == 77
+    places.close()
+
+
 def test_another_file_is_refused(tmp_path):
     (tmp_path / "p").write_bytes(b"something else")
     with pytest.raises(DataFolderUnusableError):
