@@ -134,6 +134,7 @@ def begin_letter(site, folder) -> None:
     start_pop(peer)
 
 
+@pytest.mark.at_once(reason="a stop waits for nothing that an engine is still to tell")
 @pytest.mark.parametrize("turns", [0, 1])
 @pytest.mark.parametrize("is_clean", [True, False])
 def test_a_letter_is_there_once_after_a_stop_and_at_least_once_after_a_kill(tmp_path, is_clean, turns):
