@@ -210,12 +210,11 @@ class Places:
 
 def _describe(header: bytes) -> str:
     """Return what is wrong with a header, and the ways out."""
-    lines = (
-        f"not a file of places of this version: bytes 0 to {len(HEADER) - 1} are {header.hex(' ')}",
-        f"if a later version wrote it, start that one; else it is damaged: write {HEADER.hex(' ')} there,",
-        "which loses none of its numbers, or remove it: then they are 0, and messages come again",
+    return (
+        f"not a file of places of this version: bytes 0 to {len(HEADER) - 1} are {header.hex(' ')}; "
+        f"if a later version wrote it, start that one; else it is damaged: write {HEADER.hex(' ')} there, which loses "
+        "none of its numbers, or remove it: then they are 0, and messages come again"
     )
-    return "\n  ".join(lines)
 
 
 def _count_slots(words: memoryview) -> int:

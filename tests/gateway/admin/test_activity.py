@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from gateway.admin import activity
@@ -7,6 +9,7 @@ from gateway.admin.activity import Level, Rates, find_rates
 from tests.support.admin import declare, make_client, make_view
 from tests.support.admin_clients import publish, subscribe
 from tests.support.gateway import running_gateway
+from tests.support.waiting import WAIT_S
 
 pytestmark = pytest.mark.asyncio
 
@@ -87,7 +90,9 @@ async def test_messages_of_each_priority_are_counted(tmp_path):
                 "properties": {"priority": priority},
             }
             await client.post("/api/exchanges/%2F/amq.default/publish", json=sent)
-        assert (await client.get("/api/queues/%2F/jobs")).json()["message_stats"]["publish"] == 3
+        async with asyncio.timeout(WAIT_S):  # until the engine has told of all
+            while (await client.get("/api/queues/%2F/jobs")).json()["message_stats"]["publish"] != 3:
+                await asyncio.sleep(0)
 
 
 async def test_looks_are_not_made_too_often(tmp_path, monkeypatch):
