@@ -75,6 +75,7 @@ questions = st.lists(
 )
 
 
+@pytest.mark.here(reason="of more messages than are asked for, those that are here are told first")
 @given(written=messages, asked=questions, filler=st.integers(2, 9))
 @settings(max_examples=12, deadline=None)
 def test_answers_are_those_of_reading_all(tmp_path_factory, written, asked, filler):
