@@ -24,11 +24,13 @@ SHARED = "core/_cython_shared.c"  # what Cython writes for memory views, once fo
 DIRECTIVES = {"language_level": "3", "annotation_typing": False, "auto_pickle": False, "boundscheck": True}
 DIRECTIVES |= {"wraparound": False, "initializedcheck": False, "show_performance_hints": bool(CHOICE)}
 LOOPS = {  # of each message: -O2 takes half as long again, and a benchmark sees it here
-    "core": "envelope message",
+    "core": "broker envelope message",
     "core/lmq": "router topic_trie",
-    "core/store": "commit_log head_index message_store queue_index queue_reader record record_write segments",
+    "core/store": "commit_log dispatch_set dispatcher embedded head_index journal message_store queue_index "
+    "queue_reader record record_write segments",
     "gateway/amqp": "codec delivery_codec property_block shared_queue stored_properties unacked",
-    "gateway/mqtt": "codec columns delivery inflight publish_block publish_encoder publish_properties session",
+    "gateway/mqtt": "arriving codec columns connection conversation delivery inflight publish_block publish_encoder "
+    "publish_properties publishing session",
     "gateway/rocketmq": "answer_codec codec picked_records send_codec send_run",
     "lmq/remoting": "commands frames",
 }
@@ -48,7 +50,7 @@ class BuildExt(AllOrNothing):
         """Make the C the source of each extension."""
         from Cython.Compiler import Options
 
-        gc.set_threshold(200_000)  # a fifth of Cython's time went into looking for garbage
+        gc.set_threshold(200_000)  # up to a fifth of Cython's time goes into looking for garbage
         multiprocessing.set_start_method("fork", force=True)  # Cython's processes take over the option
         Options.buffer_max_dims = 2  # the least that Cython takes; a slice is passed by value, with so many dimensions
         from Cython.Build import cythonize  # reads the option

@@ -188,7 +188,7 @@ class Journal:
 
     @property
     def _newest(self) -> _Generation:
-        return self._finished[-1] if self._finished else self._generation
+        return next(reversed(self._finished), self._generation)
 
     @property
     def is_compacting(self) -> bool:
@@ -239,7 +239,7 @@ class Journal:
         """
         self.drop_compaction()
         number = self._newest.number + 1
-        if self._finished and not self._finished[-1].is_planned:
+        if self._finished and not self._newest.is_planned:
             self._finished.pop().discard()
         self._next = _Generation.begin(self.path.with_name(f"{self.path.name}.new-{number:020d}"), number)
 
