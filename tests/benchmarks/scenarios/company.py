@@ -1,13 +1,14 @@
 """A process of its own that keeps idle MQTT connections open, and asks what an operator's console asks when it is told.
 
 It says `ready` once all are open. Each line that it reads is `ask` (from now on, each second) or `rest`; it ends with
-its input. The last line that it says is how long an answer took at most, in milliseconds.
+its input. The last line that it says is a JSON object: for each question, the milliseconds that each answer took.
 """
 
 from __future__ import annotations
 
 import contextlib
 import http.client
+import json
 import resource
 import select
 import socket
@@ -43,9 +44,8 @@ def open_connections(port: int, count: int) -> list[socket.socket]:
     return found
 
 
-def ask_all(port: int) -> float:
-    """Ask all questions once; return how many seconds the slowest answer took."""
-    slowest = 0.0
+def ask_all(port: int, took_ms: dict[str, list[float]]) -> None:
+    """Ask all questions once; add how many milliseconds each answer took."""
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)) as connection:
         for path in QUESTIONS:
             began = time.perf_counter()
@@ -54,8 +54,7 @@ def ask_all(port: int) -> float:
             answer.read()
             if answer.status != http.client.OK:
                 raise RuntimeError(f"{path} was answered with {answer.status}")
-            slowest = max(slowest, time.perf_counter() - began)
-    return slowest
+            took_ms[path].append((time.perf_counter() - began) * 1e3)
 
 
 def main(admin_port: int, mqtt_port: int, count: int) -> None:
@@ -64,7 +63,8 @@ def main(admin_port: int, mqtt_port: int, count: int) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     opened = open_connections(mqtt_port, count)
     print("ready", flush=True)
-    is_asking, due, slowest = False, 0.0, 0.0
+    is_asking, due = False, 0.0
+    took_ms: dict[str, list[float]] = {path: [] for path in QUESTIONS}
     while True:
         left = max(due - time.monotonic(), 0.0) if is_asking else None
         if select.select([sys.stdin], [], [], left)[0]:
@@ -74,8 +74,8 @@ def main(admin_port: int, mqtt_port: int, count: int) -> None:
             is_asking, due = line.strip() == "ask", time.monotonic()
         elif is_asking:
             due = time.monotonic() + EACH_S
-            slowest = max(slowest, ask_all(admin_port))
-    print(f"{slowest * 1e3:.0f}", flush=True)
+            ask_all(admin_port, took_ms)
+    print(json.dumps(took_ms), flush=True)
     for one in opened:
         one.close()
 

@@ -69,13 +69,13 @@ class Company:
         self._process.stdin.write(f"{word}\n")
         self._process.stdin.flush()
 
-    def end(self) -> float:
-        """End it; return how many milliseconds the slowest answer took."""
+    def end(self) -> dict[str, list[float]]:
+        """End it; return for each question how many milliseconds each answer took."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        slowest_ms = float(self._read() or "nan")
+        took_ms: dict[str, list[float]] = json.loads(self._read() or "{}")
         self._process.wait()
-        return slowest_ms
+        return took_ms
 
     def kill(self) -> None:
         """End it where it still runs, and its pipes."""
@@ -113,6 +113,18 @@ def write_table(scenario: Scenario, found: dict[str, list[Result]]) -> Table:
     return table
 
 
+def write_answers(took_ms: dict[str, list[float]]) -> Table:
+    """Return how long the answers to each question took while a load ran."""
+    table = Table(title="Answers beside the load, ms", title_justify="left")
+    for heading in ("", "answers", "median", "90th percentile", "longest"):
+        table.add_column(heading, justify="left" if not heading else "right", overflow="fold")
+    for path, took in took_ms.items():
+        ordered = sorted(took) or [float("nan")]
+        figures = (statistics.median(ordered), ordered[len(ordered) * 9 // 10], ordered[-1])
+        table.add_row(path, f"{len(took)}", *(f"{figure:.0f}" for figure in figures))
+    return table
+
+
 def medians(results: list[Result]) -> tuple[float, float]:
     """Return the rate and the server's CPU of a message."""
     kept = results[1:] or results
@@ -137,7 +149,7 @@ def run(queues: int, connections: int, secs: float, rounds: int, console: Consol
                         console.print(f"{scenario.name}, round {number + 1}, {name}: {found[name][-1].rate:,.0f} /s")
                 asking.tell("rest")
                 console.print(write_table(scenario, found))
-            console.print(f"the slowest answer took {asking.end():.0f} ms")
+            console.print(write_answers(asking.end()))
 
 
 def main() -> None:
