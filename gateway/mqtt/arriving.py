@@ -151,7 +151,7 @@ class Arriving(Holding):
             self.transport.write(self._connection.data_to_send())
         else:
             why = answer.value if isinstance(answer, Refusal) else "another user"
-            self._deny(proving, why, now_ms)
+            self._deny(proving, self._door.authenticator.tokens.why_refused(proving.token) or why, now_ms)
 
     def _deny(self, proving: Proving, why: str, now_ms: int) -> None:
         """End the connection of a client that did not prove who it is."""

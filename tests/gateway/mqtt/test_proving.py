@@ -321,8 +321,17 @@ def test_a_wrong_token_is_refused(tokens, caplog):
     assert connack_of(answer)[1] == 0x87
 
 
-@pytest.mark.parametrize(("claims", "seconds"), [({"sub": "bob"}, 60), ({}, -10)])
-def test_a_token_of_another_user_or_a_wrong_one_ends_the_connection(tokens, claims, seconds):
+@pytest.mark.parametrize(
+    ("claims", "seconds", "why"),
+    [
+        ({"sub": "bob"}, 60, "wrong user name or password"),
+        ({"nbf": 2_000_000_000}, 60, "the token is refused: it is not valid yet (nbf)"),
+        ({}, -10, "the token is refused: it has expired (exp)"),
+    ],
+)
+def test_a_token_of_another_user_or_a_wrong_one_ends_the_connection_which_is_told_why(
+    tokens, caplog, claims, seconds, why
+):
     peer = tokens.dial().send(hello(bearer(tokens), method=BEARER))
     peer.take()
     (asked,) = peer.send(auth(0x19, bearer(tokens, seconds, **claims), method=BEARER)).take()
@@ -330,6 +339,8 @@ def test_a_token_of_another_user_or_a_wrong_one_ends_the_connection(tokens, clai
     (answer,) = peer.send(auth(0x18, (P.AUTH_DATA, b"\x01"), method=BEARER)).take()
     assert answer[0] == 0xE0
     assert answer[2] == 0x87
+    assert answer.endswith(f"not proved who it is: {why}".encode())
+    assert f"not proved who it is: {why} conn=" in caplog.text
     assert peer.is_closed
 
 
