@@ -13,6 +13,11 @@ cdef class Clock:
 
     cpdef long long read_ns(self) except? -1
 
+    cpdef long long machine_ms(self) except? -1
+
+    @cython.locals(now_ms="long long", left_ms="long long")
+    cpdef long long find_moment(self, long long machine_ms) except? -1
+
     cpdef long long read_steady_ns(self) except? -1
 
     @cython.locals(now_ms="long long")

@@ -59,6 +59,18 @@ class Clock:
         self._last_ms = now_ms
         return now_ms
 
+    def machine_ms(self) -> int:
+        """Return what the machine's clock says: what others set a moment by, such as the end of a token, is by that."""
+        return self.read_ns() // 1_000_000
+
+    def find_moment(self, machine_ms: int) -> int:
+        """Return the moment here at which the machine's clock says `machine_ms`, if it is set no more until then."""
+        now_ms = self.now_ms()
+        if self._behind_since_ns < 0:
+            return machine_ms
+        left_ms = machine_ms - self.machine_ms()
+        return now_ms + left_ms - left_ms // SLOWER_BY
+
     def read_steady_ns(self) -> int:
         """Return nanoseconds of a clock that nobody sets."""
         return time.monotonic_ns()

@@ -235,7 +235,8 @@ class AmqpHandler(ConnectionHandler):
         """Close because the user may not come in any more, or for the reason that an operator gives."""
         self._door.metrics.refuse("turned_out")
         told = reason or f"user '{self._identity.user}' may not come in any more"
-        self._force_out(reason or find_reason(self._identity, now_ms), told, now_ms)
+        clock = self._door.authenticator.clock
+        self._force_out(reason or find_reason(self._identity, clock.machine_ms()), told, now_ms)
 
     @property
     def vhost(self) -> VirtualHost | None:

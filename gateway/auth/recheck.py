@@ -24,10 +24,10 @@ class Visitor(Protocol):
         """Close the connection: its user may not come in any more, or an operator says so, for a reason."""
 
 
-def find_reason(identity: Identity | None, now_ms: int) -> str:
-    """Return why a connection ends whose user may not stay."""
+def find_reason(identity: Identity | None, machine_ms: int) -> str:
+    """Return why a connection ends whose user may not stay; `machine_ms` is the present by the machine's clock."""
     token = None if identity is None else identity.token
-    return EXPIRED if token is not None and token.ends_at_ms <= now_ms else TURNED_OUT
+    return EXPIRED if token is not None and token.ends_at_ms <= machine_ms else TURNED_OUT
 
 
 def recheck(authenticator: Authenticator, protocol: str, visitors: Sequence[Visitor], now_ms: int) -> Iterator[None]:

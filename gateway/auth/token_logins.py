@@ -1,4 +1,8 @@
-"""Logins by tokens: each is checked beside the loop once, and remembered until it ends."""
+"""Logins by tokens: each is checked beside the loop once, and remembered until it ends.
+
+Tokens begin and end by the machine's clock, as their issuer sets it: the gateway's own may be ahead for hours after the
+machine's was set back.
+"""
 
 from __future__ import annotations
 
@@ -190,7 +194,7 @@ class TokenLogins:
 
     def is_right(self, token: Token) -> bool:
         """Return whether a token that was right is so now."""
-        return self._keys is not None and token.mark in self._keys.marks and self._clock.now_ms() < token.ends_at_ms
+        return self._keys is not None and token.mark in self._keys.marks and self._clock.machine_ms() < token.ends_at_ms
 
     def begin(self, password: bytes, host: str, found: Found) -> Attempt | None:
         """Check a token of somebody at `host`, and tell `found` on the loop: before this returns, or later."""
@@ -207,7 +211,7 @@ class TokenLogins:
         return self._check(password, digest, host, found, is_last=is_last)
 
     def _check(self, password: bytes, digest: bytes, host: str, found: Found, *, is_last: bool) -> Attempt:
-        check = _Check(self._keys, password, self._clock.now_ms(), is_last=is_last)
+        check = _Check(self._keys, password, self._clock.machine_ms(), is_last=is_last)
         finish = partial(self._finish, check, digest, host, found)
         name = self._digest(b"user", self._find_said(password))[:16]
         check.attempt = self._checks.add(host, name, b"", check.run, finish)
@@ -269,8 +273,8 @@ class TokenLogins:
                 self.timer.watch_soon(self)
 
     def next_deadline_ms(self) -> int | None:
-        """Return when the first token in use ends."""
-        return None if self._ends_at_ms == NEVER_MS else self._ends_at_ms
+        """Return when the first token in use ends, by the gateway's clock."""
+        return None if self._ends_at_ms == NEVER_MS else self._clock.find_moment(self._ends_at_ms)
 
     def on_deadline(self, now_ms: int) -> None:
         """Have everybody looked at; those that stay are noted anew."""

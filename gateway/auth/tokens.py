@@ -86,7 +86,7 @@ def make_token(claims: dict[str, Any], settings: JwtSettings, mark: bytes, now_m
     """Return what the claims say, of a token whose signature, audience and issuer are right.
 
     Raises:
-        TokenError: They name no user, or the token is not valid at `now_ms`.
+        TokenError: They name no user, or the token is not valid at `now_ms`, by the clock of the machine.
     """
     user = claims.get(settings.user_claim)
     if not isinstance(user, str) or not is_name(user):

@@ -73,7 +73,7 @@ class Leaving(ConnectionHandler):
         """Close because the user may not come in any more, or for the reason that an operator gives."""
         self._door.metrics.refuse("turned_out")
         code = ReasonCode.ADMINISTRATIVE_ACTION if reason else ReasonCode.NOT_AUTHORIZED
-        self._end(reason or find_reason(self.identity, now_ms), code, now_ms)
+        self._end(reason or find_reason(self.identity, self._door.authenticator.clock.machine_ms()), code, now_ms)
 
     def _end(self, why: str, code: ReasonCode, now_ms: int) -> None:
         self._say_last(code, now_ms)

@@ -40,19 +40,19 @@ def test_clock_never_goes_back():
 class SetClock(Clock):
     """A clock on a machine whose own is set; both in milliseconds."""
 
-    def __init__(self, machine_ms):
+    def __init__(self, set_ms):
         super().__init__()
-        self.machine_ms = machine_ms
+        self.set_ms = set_ms
         self.steady_ms = 5
 
     def read_ns(self):
-        return self.machine_ms * 1_000_000
+        return self.set_ms * 1_000_000
 
     def read_steady_ns(self):
         return self.steady_ms * 1_000_000
 
     def pass_ms(self, count):
-        self.machine_ms += count
+        self.set_ms += count
         self.steady_ms += count
         return self.now_ms()
 
@@ -60,12 +60,12 @@ class SetClock(Clock):
 def test_clock_goes_on_where_the_machines_was_set_back_and_is_as_that_when_it_has_caught_up(caplog):
     clock = SetClock(1_000_000)
     assert clock.pass_ms(0) == 1_000_000
-    clock.machine_ms -= 80_000
+    clock.set_ms -= 80_000
     assert [clock.pass_ms(count) for count in (0, 8_000, 80_000, 7)] == [1_000_000, 1_007_000, 1_077_000, 1_077_007]
-    clock.machine_ms -= 1_000  # once more, while it is behind
+    clock.set_ms -= 1_000  # once more, while it is behind
     assert clock.pass_ms(93) == 1_077_088
-    assert clock.pass_ms(640_000) == clock.machine_ms
-    assert clock.pass_ms(1_000) == clock.machine_ms
+    assert clock.pass_ms(640_000) == clock.set_ms
+    assert clock.pass_ms(1_000) == clock.set_ms
     (record,) = caplog.records
     assert record.getMessage().endswith(" by_ms=80000")
 
@@ -79,6 +79,19 @@ def test_clock_goes_on_from_the_newest_message_where_the_machines_was_set_back_b
     assert clock.pass_ms(8) == 1_087_007
 
 
+def test_moment_of_the_machines_clock_is_found_while_that_is_behind():
+    clock = SetClock(1_000_000)
+    clock.pass_ms(0)
+    assert clock.find_moment(1_234_000) == 1_234_000
+    clock.set_ms -= 80_000
+    assert clock.pass_ms(0) == 1_000_000
+    assert clock.machine_ms() == 920_000
+    moment = clock.find_moment(936_000)
+    assert clock.pass_ms(15_990) < moment
+    assert clock.pass_ms(10) == moment
+    assert clock.find_moment(935_000) < moment
+
+
 def test_clock_does_not_follow_messages_of_another_time(caplog):
     clock = SetClock(1_000_000)
     clock.go_on_from(1_000_001 + AHEAD_MAX_MS)
@@ -89,9 +102,9 @@ def test_clock_does_not_follow_messages_of_another_time(caplog):
 def test_clock_that_is_kept_right_by_small_steps_says_nothing(caplog):
     clock = SetClock(1_000_000)
     clock.pass_ms(0)
-    clock.machine_ms -= 20
+    clock.set_ms -= 20
     assert [clock.pass_ms(8), clock.pass_ms(16)] == [1_000_000, 1_000_014]
-    assert clock.pass_ms(100) == 1_000_104 == clock.machine_ms
+    assert clock.pass_ms(100) == 1_000_104 == clock.set_ms
     assert not caplog.records
 
 

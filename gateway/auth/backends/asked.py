@@ -148,10 +148,10 @@ class AskedBackend:
             LOGGER.info("a back end of logins answers again name=%s failed=%d", self.name, self._failed)
             self._failed = 0
             self._told_at_ms = -TOLD_EVERY_MS
-        if reply.verdict is Verdict.YES and reply.ends_at_ms <= now_ms:
+        if reply.verdict is Verdict.YES and reply.ends_at_ms <= self._clock.machine_ms():
             reply = Reply(Verdict.NO)
         self._count(reply.verdict.value, began_ms)
-        self._memory.add(digest, reply, now_ms)
+        self._memory.add(digest, reply, now_ms)  # the clock here is never behind the machine's: it forgets in time
         return reply
 
     def _count(self, outcome: str, began_ms: int) -> None:

@@ -66,7 +66,7 @@ class BackendChain:
 
     def is_right(self, token: Token) -> bool:
         """Return whether somebody that a back end let in still may be there."""
-        return token.mark in self._marks and self._clock.now_ms() < token.ends_at_ms
+        return token.mark in self._marks and self._clock.machine_ms() < token.ends_at_ms
 
     def find(self, mark: bytes) -> AskedBackend | None:
         """Return the back end that lets in by a mark, None where it is there no more."""

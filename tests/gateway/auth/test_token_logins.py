@@ -11,6 +11,7 @@ from gateway.auth.credentials import Credentials, Identity, Refusal
 from gateway.auth.token_logins import ENTRY_BYTES, TokenMemory, read_keys
 from gateway.auth.tokens import TOKEN_BYTES_MAX, Token
 from gateway.jwt_settings import JwtSettings
+from gateway.runtime import Clock, CoarseTimer
 from gateway.settings import AuthSettings, SettingsError
 from tests.support.logins import HandClock, HandWork, quick_hash
 from tests.support.stores import MemoryTable
@@ -259,6 +260,48 @@ def test_the_first_end_of_tokens_in_use_is_told_and_then_the_next():
     tokens.on_deadline(1_200_000)
     assert told == [[True, False, True]]
     assert tokens.next_deadline_ms() == 1_500_000
+
+
+class SetClock(Clock):
+    """A clock on a machine whose own was set back by 1,000 s before anything was asked."""
+
+    def __init__(self):
+        super().__init__()
+        self.machine_s = self.steady_s = 2_000
+        self.now_ms()
+        self.machine_s -= 1_000
+
+    def read_ns(self):
+        return self.machine_s * 1_000_000_000
+
+    def read_steady_ns(self):
+        return self.steady_s * 1_000_000_000
+
+    def pass_s(self, count):
+        self.machine_s += count
+        self.steady_s += count
+
+
+def test_tokens_go_by_the_machines_clock_while_the_gateways_is_ahead():
+    site = Site()
+    clock = SetClock()
+    site.auth.clock = site.auth.tokens._clock = site.auth.backends._clock = clock
+    told = []
+    site.auth.on_changed = lambda: told.append(site.auth.may_stay("mqtt", identity))
+    assert clock.now_ms() == 2_000_000
+    assert site.answer(_token(exp=1_000)) is Refusal.WRONG
+    assert site.answer(_token(nbf=1_001)) is Refusal.WRONG
+    identity = site.answer(_token(exp=1_100))
+    assert site.auth.may_stay("mqtt", identity)
+    timer = CoarseTimer(clock)
+    timer.watch(site.auth.tokens)
+    clock.pass_s(99)
+    timer.run_due(clock.now_ms())
+    assert told == []
+    clock.pass_s(1)
+    timer.run_due(clock.now_ms() + 250)  # in the slot of that moment
+    assert told == [False]
+    assert site.answer(_token(exp=1_100)) is Refusal.WRONG
 
 
 def test_name_that_a_token_can_bring_can_come_back():
