@@ -1,4 +1,4 @@
-"""Light queues that are being opened: a subscription begins at the end of its queue, which the engine tells first."""
+"""What a SUBSCRIBE waits for: light queues that are being opened, for a subscription begins at the end of its queue."""
 
 from __future__ import annotations
 
@@ -41,10 +41,22 @@ class Opening:
         self._left += 1
         self._opener.open_queue(queue_ref, partial(self._note, queue_ref))
 
+    def wait(self, tell: Callable[[Callable[[LmqError | None], None]], None]) -> None:
+        """Wait for something else, too: `tell` takes what it calls back."""
+        self._left += 1
+        tell(self._note_other)
+
+    def _note_other(self, error: LmqError | None) -> None:
+        del error  # all that waits for the disk is told of it
+        self._end_one()
+
     def _note(self, queue_ref: int, error: LmqError | None) -> None:
-        self._left -= 1
         if error is not None:
             self.failed.add(queue_ref)
+        self._end_one()
+
+    def _end_one(self) -> None:
+        self._left -= 1
         if not self._left:
             on_over, self.on_over = self.on_over, _nothing  # it may refer back here: no cycle is left
             on_over()

@@ -22,6 +22,7 @@ from core.stage import Stage
 from gateway.mqtt.assignment import HASHES, ROUND_ROBIN, STICKY, Assignment, find_key
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.feeds import PlacesLike
+from gateway.mqtt.group_ends import GroupEnds
 from gateway.mqtt.inflight import InflightWindow
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, PublishEncoder
 from gateway.mqtt.session import NO_SLOT, NOTHING_OWED, OFFLINE, SHARED, Session, Subscription
@@ -339,6 +340,7 @@ class Sharing:
         self._desk = desk
         self._groups: dict[tuple[bytes, bytes], SharedGroup] = {}  # by group and filter
         self._counts: dict[tuple[bytes, bytes], int] = {}
+        self.ends = GroupEnds(desk.broker.when_kept)
 
     @property
     def group_count(self) -> int:
@@ -353,11 +355,13 @@ class Sharing:
         """
         group, inner = split_share(topic_filter)
         self._desk.broker.pop.restore(mqtt_queue_name(inner), OWNER_PREFIX + group, -1)
-        self.enter(topic_filter)
+        self.enter(topic_filter, is_durable=True)
 
-    def enter(self, topic_filter: bytes) -> SharedGroup:
+    def enter(self, topic_filter: bytes, *, is_durable: bool) -> SharedGroup:
         """Count one more subscription to a shared filter, which may begin its group; return that."""
         key = split_share(topic_filter)
+        if is_durable:
+            self.ends.watch(key)
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = SharedGroup(self, self._desk, topic_filter)
@@ -378,6 +382,7 @@ class Sharing:
         if not self._counts[key]:
             del self._counts[key]
             self._groups.pop(key).drop()
+            self.ends.note(key)
 
     def groups(self) -> list[SharedGroup]:
         """Return all groups."""

@@ -7,6 +7,7 @@ an iterator, which does a step whenever it is asked for the next item.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from core.broker import Broker
@@ -154,9 +155,17 @@ class Subscribing:
             yield opening
         granted = []
         for plan in plans:
+            yield from self._await_end(plan.topic_filter)
             granted.append(self._subscribe(session, plan, packet.identifier, opening.failed, now_ms))
             yield None
         then(packet.packet_id, granted)
+
+    def _await_end(self, topic_filter: bytes) -> Iterator[Opening]:
+        """Wait until the end of a group is durable, before another of its name begins."""
+        while is_shared(topic_filter) and self.sharing.ends.is_awaited(topic_filter):
+            ending = Opening(self._broker)
+            ending.wait(partial(self.sharing.ends.tell, topic_filter))
+            yield ending
 
     def _plan(
         self, session: Session, wanted: tuple[bytes, int], may: Permissions, now_ms: int, fresh: set[bytes]
@@ -204,7 +213,7 @@ class Subscribing:
             found = session.subscriptions[topic_filter] = self._make(session, topic_filter, granted, now_ms)
             self.subscription_count += 1
             if shares:
-                found.group = self.sharing.enter(topic_filter)
+                found.group = self.sharing.enter(topic_filter, is_durable=session.is_persistent)
             self.exclusive.take(session.client_id, topic_filter)
         if refused is not None or found is None:
             return GrantedFilter(topic_filter, refused or ReasonCode.UNSPECIFIED_ERROR, wants_retained=False)

@@ -136,6 +136,41 @@ def test_group_whose_end_was_not_answered_is_there_as_it_was_after_a_kill(tmp_pa
     world.close()
 
 
+@pytest.mark.parametrize("who", [b"a", b"b"])
+def test_group_that_begins_behind_an_unanswered_end_takes_nothing_from_the_one_before_after_a_kill(tmp_path, who):
+    world = World(tmp_path / "before")
+    peer = world.client(b"a", (FILTER, 1), clean=False)
+    send(world, *numbered(2))
+    peer.send(puback(peer.take_deliveries()[0].packet_id))
+    other = peer if who == b"a" else world.connect(who, clean=False)
+    other.take()
+    world.flushes_by_itself = False
+    peer.send(unsubscribe(2, FILTER))
+    other.send(subscribe(3, (FILTER, 1)))
+    assert peer.take() == other.take() == []
+    world.data_dir = shutil.copytree(world.data_dir, tmp_path / "after")
+    world.close()
+    world.flushes_by_itself = True
+    world.open()
+    assert take(world.connect(b"a", clean=False)) == numbered(1, 1)
+    world.close()
+
+
+def test_group_begins_once_the_end_of_the_last_one_is_durable(world):
+    peer = world.client(b"a", (FILTER, 1), clean=False)
+    other = world.client(b"b")
+    world.flushes_by_itself = False
+    peer.send(unsubscribe(2, FILTER))
+    other.send(subscribe(3, (FILTER, 1)))
+    assert other.take() == []
+    world.flushes_by_itself = True
+    world.flush()
+    world.turn()
+    assert other.take() == [mqtt.suback(3, 1)]
+    send(world, *numbered(2))
+    assert take(other) == numbered(2)
+
+
 def test_group_that_was_left_for_good_begins_anew_also_after_a_kill(world):
     peer = world.client(b"a", (FILTER, 1), clean=False)
     send(world, *numbered(3))
