@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import weakref
 from collections import Counter
 
 import aiormq
@@ -10,7 +11,7 @@ import pytest
 import pytest_asyncio
 from pamqp.commands import Connection
 
-from gateway.collector import NEVER, NEW_MIDDLE_COUNT, Collector
+from gateway.collector import MIDDLE, NEVER, NEW_ROUNDS, Collector
 from gateway.settings import AuthSettings
 from lmq.remoting.request_codes import RequestCode
 from tests.support import amqp, mqtt
@@ -163,23 +164,62 @@ async def test_new_objects_are_looked_at_once_and_then_left_alone():
     collector = Collector()
     collector.start()
     try:
-        assert gc.get_threshold()[2] == NEVER
+        assert gc.get_threshold()[MIDDLE:] == (NEVER, NEVER)
         begun = gc.get_freeze_count()
         assert begun > frozen
         kept = []
         for _ in range(3):
-            while gc.get_count()[2] < NEW_MIDDLE_COUNT:
+            while gc.get_count()[MIDDLE] < NEW_ROUNDS:
                 kept.append([])
             assert gc.get_freeze_count() < begun + len(kept)  # not in the midst of other work
             await run_turns()
             looked_at = {id(each) for each in gc.get_objects()}
             assert not [each for each in kept if id(each) in looked_at]
-            assert gc.get_count()[2] == 0
+            assert gc.get_count()[MIDDLE] == 0
     finally:
         collector.stop()
         gc.unfreeze()
     assert gc.get_threshold() == before
     assert gc.callbacks == callbacks
+
+
+@pytest.mark.usefixtures("_what_stays_is_left_alone_again")
+async def test_dicts_that_grow_are_looked_at_once_too():
+    collector = Collector()
+    collector.start()
+    growing = {}  # of keys that the collector has nothing to do with once it has seen them
+    kept = []
+    try:
+        for number in range(3):
+            growing["key", number] = None
+            while gc.get_count()[MIDDLE] < NEW_ROUNDS:
+                kept.append([])
+            await run_turns()
+        growing["key", 3] = None
+        assert gc.is_tracked(growing)
+        assert not [each for each in gc.get_objects() if each is growing]
+    finally:
+        collector.stop()
+        gc.unfreeze()
+
+
+@pytest.mark.usefixtures("_what_stays_is_left_alone_again")
+async def test_cycles_among_new_objects_are_freed():
+    collector = Collector()
+    collector.start()
+    kept = []
+    try:
+        cycle = asyncio.Event()
+        cycle.itself = cycle
+        gone = weakref.ref(cycle)
+        del cycle
+        while gc.get_count()[MIDDLE] < NEW_ROUNDS:
+            kept.append([])
+        await run_turns()
+        assert gone() is None
+    finally:
+        collector.stop()
+        gc.unfreeze()
 
 
 @pytest.mark.usefixtures("_what_stays_is_left_alone_again")
@@ -201,7 +241,7 @@ async def test_nothing_is_left_alone_that_comes_due_as_it_stops():
     collector = Collector()
     collector.start()
     kept = []
-    while gc.get_count()[2] < NEW_MIDDLE_COUNT:
+    while gc.get_count()[MIDDLE] < NEW_ROUNDS:
         kept.append([])
     collector.stop()
     gc.unfreeze()
