@@ -1,9 +1,10 @@
-"""A commit: what waited for it is published, and stored or could not be."""
+"""A commit: what waited for it is published, and stored or could not be; and what else methods wait for."""
 
 from __future__ import annotations
 
 from functools import partial
 
+from pamqp import base
 from pamqp.commands import Tx
 
 from core.broker import Broker
@@ -13,6 +14,8 @@ from gateway.amqp.channel import Channel
 from gateway.amqp.consuming import Reading
 from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.publishing import Publisher
+from gateway.amqp.queues import VirtualHost
+from gateway.amqp.taken_names import name_of
 from gateway.amqp.transaction import Transaction
 
 STEPS_MAX = 164  # of a turn: 64 of 1,024 messages, and 100 that end early because they go to many queues
@@ -61,7 +64,7 @@ class HeldPublisher:
 
 
 class Commits:
-    """What is left to do for the transactions of a connection once their messages are stored.
+    """What is left to do for the transactions of a connection once their messages are stored, and what waits for that.
 
     Args:
         answers, output: Of the connection.
@@ -72,14 +75,30 @@ class Commits:
     def __init__(self, answers: Answers, output: ConnectionOutput) -> None:
         self._answers = answers
         self._output = output
-        self.are_awaited = False  # by a method; until one is answered nothing is read
+        self.are_awaited = False  # they, or a deletion, by a method; until one is durable nothing is read
 
-    def must_wait(self, channel: Channel) -> bool:
-        """Return whether a method must wait for a commit of its channel: nothing more is read or done meanwhile."""
+    def must_wait(self, channel: Channel, method: base.Frame, vhost: VirtualHost | None) -> bool:
+        """Return whether a method must wait.
+
+        Where it waits for a commit of its channel, or for the deletion of a queue of its name, to be on the disk,
+        nothing more is read or done meanwhile.
+        """
         self.are_awaited = channel.transaction is not None and channel.transaction.is_committing
         if self.are_awaited:
             self._output.transport.pause_reading()
-        return self.are_awaited
+            return True
+        if vhost is None or not vhost.must_wait(method, channel.last_queue):
+            return False
+        name = name_of(method)
+        if name is not None and vhost.taken.tell(name, self._go_on):
+            self.are_awaited = True
+            self._output.transport.pause_reading()
+        return True
+
+    def _go_on(self) -> None:
+        if self.are_awaited:
+            self.are_awaited = False
+            self._output.transport.resume_reading()
 
     def wait(self, reading: Reading, channel: Channel, ticket: int, settled: dict[int, int], now_ms: int) -> None:
         """Finish the commit once what has the ticket is stored, 0: nothing was published.
@@ -101,9 +120,7 @@ class Commits:
         self, reading: Reading, channel: Channel, settled: dict[int, int], now_ms: int, error: LmqError | None
     ) -> None:
         channel.transaction.is_committing = False
-        if self.are_awaited:
-            self.are_awaited = False
-            self._output.transport.resume_reading()
+        self._go_on()
         if error is not None:
             self._output.fail(error)
         if not self._output.is_open(channel):

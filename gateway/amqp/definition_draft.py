@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 
 from pamqp import encode
 
+from gateway.amqp.definition_rows import EXCHANGE, QUEUE
 from gateway.amqp.direct_reply import is_reply_name
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchange_arguments import (
@@ -167,10 +168,14 @@ class HostDraft:
         """Make in a virtual host what is not there yet, in steps; after the last one all of it is written down."""
         made = []
         for name, exchange in self._exchanges.items():
+            while (EXCHANGE, name) in vhost.taken:
+                yield
             if vhost.exchanges.find(name) is None:
                 vhost.add_exchange(exchange)
             yield
         for name, queue in self._queues.items():
+            while (QUEUE, name) in vhost.taken:
+                yield
             if vhost.find(name) is None:
                 added = vhost.add(
                     name,

@@ -371,8 +371,7 @@ class AmqpHandler(ConnectionHandler):
         if type(method) is Basic.Get and self.answers.are_prompt() and self.reading.can_get(channel, method.queue):
             self._give_one(channel, method, now_ms)
             return
-        vhost = self._vhost
-        if self._commits.must_wait(channel) or (vhost is not None and vhost.must_wait(method, channel.last_queue)):
+        if self._commits.must_wait(channel, method, self._vhost):
             self._again = MethodCame(channel, method)
             return
         again = find_function(method)(self, channel, method, now_ms)

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Protocol
 
 from pamqp import base
-from pamqp.commands import Exchange as ExchangeMethod, Queue as QueueMethod
 
 from core.broker import Broker
 from core.errors import LmqError
@@ -45,6 +44,7 @@ from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.routing import TopicRelay, Way
 from gateway.amqp.ruled_queues import hold_queue_to
 from gateway.amqp.shared_queue import SharedQueue
+from gateway.amqp.taken_names import TakenNames, name_of
 
 Bindings = list[tuple[Exchange, Binding]]
 """Bindings, each with the exchange that it leads from."""
@@ -82,7 +82,7 @@ class VirtualHost:
         self._table = HostRows(parts.table, name)
         self._queues: dict[str, SharedQueue] = {}
         self._owned: dict[object, dict[str, SharedQueue]] = {}  # by connection: its exclusive queues
-        self._going: dict[tuple[str, str], bytes] = {}  # queues (their light ones) and exchanges with bindings left
+        self.taken = TakenNames(broker.when_kept)
         self.chores = parts.chores
         self._passing_names = PassingNames(name.encode())
         self.dead_letters = DeadLetters(broker, self, parts.desk)
@@ -184,7 +184,7 @@ class VirtualHost:
         """Return the light queue of a queue."""
         if (found := self._queues.get(queue)) is not None:
             return found.light_name
-        return self._going.get((QUEUE, queue)) or amqp_queue_name(self.name.encode(), queue.encode())
+        return self.taken.light_name((QUEUE, queue)) or amqp_queue_name(self.name.encode(), queue.encode())
 
     def __len__(self) -> int:
         """Return how many queues there are."""
@@ -304,15 +304,15 @@ class VirtualHost:
         told_later = queue.delete(by)
         self.exchanges.note_change()
         bindings = self.exchanges.bindings_to(queue.name)
-        self._going[QUEUE, queue.name] = queue.light_name
+        self.taken.take((QUEUE, queue.name), queue.light_name)
         return told_later, self._finish_removal(queue, bindings)
 
     def _finish_removal(self, queue: SharedQueue, bindings: Bindings) -> Iterator[None]:
-        """Take back the bindings of a deleted queue; until that is done nothing new may have its name."""
+        """Take back the bindings of a deleted queue; until that is done, and durable, nothing new may have its name."""
         try:
             yield from self._take_back(bindings)
         finally:
-            del self._going[QUEUE, queue.name]
+            self.taken.give_back((QUEUE, queue.name), is_durable=queue.is_durable and queue.owner is None)
             if queue.is_passing:
                 self._passing_names.give_back(queue.light_name)
 
@@ -323,9 +323,7 @@ class VirtualHost:
 
     def must_wait(self, method: base.Frame, last_queue: str) -> bool:
         """Return whether a method is to come again: its queue is being opened, or what had the name is not yet gone."""
-        if isinstance(method, ExchangeMethod.Declare):
-            return (EXCHANGE, method.exchange) in self._going
-        if isinstance(method, QueueMethod.Declare) and (QUEUE, method.queue) in self._going:
+        if (name := name_of(method)) is not None and name in self.taken:
             return True
         return isinstance(method, OF_A_QUEUE) and self._must_open(method.queue or last_queue)
 
@@ -356,7 +354,7 @@ class VirtualHost:
         self.exchanges.remove(exchange)
         if exchange.is_durable:
             self._table.delete(row_key(EXCHANGE, exchange.name))
-        self._going[EXCHANGE, exchange.name] = b""
+        self.taken.take((EXCHANGE, exchange.name))
         bindings = [(exchange, binding) for binding in exchange.bindings] + self.exchanges.bindings_to(exchange)
         self.chores.start(self._finish_exchange(exchange, bindings))
 
@@ -364,7 +362,7 @@ class VirtualHost:
         try:
             yield from self._take_back(bindings)
         finally:
-            del self._going[EXCHANGE, exchange.name]
+            self.taken.give_back((EXCHANGE, exchange.name), is_durable=False)
 
     def bind(self, exchange: Exchange, binding: Binding) -> bool:
         """Bind a queue or an exchange to an exchange; return whether the binding is to be durable."""

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from core.broker import Broker
+from core.errors import LmqError
 from core.lmq.queue_name import amqp_queue_name
 from gateway.amqp.definition_rows import DEFAULT_VHOST, QUEUE, load_arguments, split_key
 from gateway.amqp.dismantling import dismantle
@@ -119,7 +120,11 @@ class VirtualHosts:
         yield from dismantle(vhost, now_ms)
         self._parts.policies.forget(vhost.name)
         self._table.delete(vhost.name.encode())
-        for then in self._going.pop(vhost.name):
+        self._broker.when_kept(partial(self._note_gone, vhost.name))  # as with each of its queues: see `TakenNames`
+
+    def _note_gone(self, name: str, error: LmqError | None) -> None:
+        del error  # what is done now is told of it, too
+        for then in self._going.pop(name):
             then()
 
     def when_gone(self, name: str, then: Callable[[], object]) -> None:

@@ -8,6 +8,7 @@ from pamqp.commands import Basic, Connection, Exchange, Queue, Tx
 from gateway.amqp.host_profile import QUEUES_MAX, HostProfile
 from gateway.inventory import take_page
 from gateway.settings import AmqpSettings, GatewaySettings
+from tests.support import amqp
 from tests.support.amqp_door import AmqpWorld
 from tests.support.amqp_queues import drain
 
@@ -202,12 +203,18 @@ def test_what_came_to_a_queue_that_nobody_opened_is_kept_from_retention(world):
     assert world.client().consume("old").bodies() == [b"1", b"2"]
 
 
-def kill_while_deleting(world, folder):
-    """Have the process end after `q` is deleted, and before that is answered; go on with what it left."""
-    world.flushes_by_itself = False
+def kill_while_deleting(world, folder, *then):
+    """Have the process end after `q` is deleted, and before that is answered; go on with what it left.
+
+    Other methods are sent behind the deletion by a second connection.
+    """
+    other = world.client()
     peer = world.client()
+    world.flushes_by_itself = False
     peer.send(Queue.Delete(queue="q"))
-    assert peer.take() == []
+    if then:
+        other.send(*then)
+    assert peer.take() == other.take() == []
     world.data_dir = shutil.copytree(world.data_dir, folder)
     world.close()
     world.flushes_by_itself = True
@@ -250,4 +257,85 @@ def test_a_kill_before_a_deletion_is_answered_makes_no_second_letters_of_what_wa
     kill_while_deleting(world, tmp_path / "after")
     peer = world.client()
     assert (drain(peer, "q"), drain(peer, "dead")) == ([b"1"], [])
+    world.close()
+
+
+@pytest.mark.parametrize("before", [{}, {"x-max-priority": 3}, {"x-max-length-bytes": 100}, TO_DEAD], ids=str)
+@pytest.mark.parametrize("after", [{}, {"x-max-priority": 5}, {"x-message-ttl": 1_000}], ids=str)
+def test_a_kill_before_a_deletion_and_a_new_declaration_are_answered_leaves_the_old_queue(tmp_path, before, after):
+    world = AmqpWorld(tmp_path / "before", is_sync=True)
+    peer = world.client()
+    peer.declare("dead", durable=True)
+    peer.declare("q", durable=True, arguments=before)
+    peer.publish(b"done", b"left", key="q", priority=2, delivery_mode=2)
+    peer.send(Basic.Ack(peer.call(Basic.Get(queue="q")).tag))
+    kill_while_deleting(world, tmp_path / "after", Queue.Declare(queue="q", durable=True, arguments=after))
+    world.now_ms += 10_000
+    peer = world.client()
+    assert peer.declare("q", durable=True, arguments=before).message_count == 1
+    assert drain(peer, "q") == [b"left"]
+    world.close()
+
+
+def test_a_queue_that_is_declared_behind_its_deletion_begins_empty_and_takes_no_turns_meanwhile(tmp_path):
+    world = AmqpWorld(tmp_path, is_sync=True)
+    peer, other = world.client(), world.client()
+    peer.declare("q", durable=True)
+    peer.publish(b"old", key="q", delivery_mode=2)
+    world.flushes_by_itself = False
+    peer.send(Queue.Delete(queue="q"))
+    other.begin(amqp.method(1, Queue.Declare(queue="q", durable=True, arguments={"x-max-length": 5})))
+    world.step()
+    assert other not in world.waiting
+    assert not other.transport.wants_turn
+    assert not other.transport.is_reading
+    world.flushes_by_itself = True
+    world.turn()
+    (answer,) = other.take()
+    assert (answer.name, answer.message_count) == ("Queue.DeclareOk", 0)
+    assert other.transport.is_reading
+    assert isinstance(peer.take()[0], Queue.DeleteOk)
+    other.publish(b"new", key="q", delivery_mode=2)
+    world.close()
+    world.open()
+    assert drain(world.client(), "q") == [b"new"]
+    world.close()
+
+
+def test_a_connection_that_closes_while_its_declaration_waits_harms_nothing(tmp_path):
+    world = AmqpWorld(tmp_path, is_sync=True)
+    peer, other = world.client(), world.client()
+    peer.declare("q", durable=True)
+    world.flushes_by_itself = False
+    peer.send(Queue.Delete(queue="q"))
+    other.begin(amqp.method(1, Queue.Declare(queue="q", durable=True)))
+    other.vanish()
+    world.flushes_by_itself = True
+    world.turn()
+    assert isinstance(peer.take()[0], Queue.DeleteOk)
+    assert peer.declare("q", durable=True).message_count == 0
+    world.close()
+
+
+def test_a_virtual_host_that_is_made_behind_its_deletion_has_nothing_of_the_old_one_lost_by_a_kill(tmp_path):
+    world = AmqpWorld(tmp_path / "before", is_sync=True)
+    vhosts = world.amqp.vhosts
+    vhosts.make("shop")
+    peer = world.client(vhost="shop")
+    peer.declare("q", durable=True)
+    peer.publish(b"done", b"left", key="q", delivery_mode=2)
+    peer.send(Basic.Ack(peer.call(Basic.Get(queue="q")).tag))
+    world.flushes_by_itself = False
+    made = []
+    vhosts.delete(vhosts.find("shop"), world.now_ms)
+    vhosts.when_gone("shop", lambda: made.append(vhosts.make("shop")))
+    world.turn()
+    assert made == []
+    world.data_dir = shutil.copytree(world.data_dir, tmp_path / "after")
+    world.flushes_by_itself = True
+    world.turn()
+    assert len(made) == 1
+    world.close()
+    world.open()
+    assert drain(world.client(vhost="shop"), "q") == [b"left"]
     world.close()
