@@ -31,7 +31,6 @@ from gateway.amqp.definition_rows import (
 )
 from gateway.amqp.errors import AmqpError, locked_queue
 from gateway.amqp.exchanges import Binding, Destination, Exchange, ExchangeTable
-from gateway.amqp.head_expiries import may_be_expired
 from gateway.amqp.host_parts import HostParts
 from gateway.amqp.host_profile import HostProfile
 from gateway.amqp.passing_names import PassingNames
@@ -135,16 +134,6 @@ class VirtualHost:
             self.exchanges.bind(exchange, (destination, parts[3], load_match(parts)))
         else:  # a process was killed before all bindings of what was deleted were forgotten
             self._table.delete(row_key(*parts))
-
-    def drop_expired(self, now_ms: int) -> Iterator[None]:
-        """Finish the expired messages that stand first in their queues, a queue in each step."""
-        for queue in self:
-            if not queue.is_deleted:
-                offset = self._pops.floor(queue.light_name, queue.first_offset)
-                self.open(queue)
-                if queue.is_open and may_be_expired(self._broker, queue, offset, self.stored, now_ms):
-                    queue.drop_expired(now_ms)
-                yield
 
     def unopened_floors(self) -> Iterator[tuple[int, int]]:
         """Give each queue in which nothing was ever taken, and its first offset."""

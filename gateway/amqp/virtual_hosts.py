@@ -15,6 +15,7 @@ from core.errors import LmqError
 from core.lmq.queue_name import amqp_queue_name
 from gateway.amqp.definition_rows import DEFAULT_VHOST, QUEUE, load_arguments, split_key
 from gateway.amqp.dismantling import dismantle
+from gateway.amqp.head_looks import HeadLooks
 from gateway.amqp.host_parts import HostParts
 from gateway.amqp.host_profile import HostProfile, dump_profile, load_profile
 from gateway.amqp.policies import Policies, Policy
@@ -41,6 +42,7 @@ class VirtualHosts:
         self._hosts: dict[str, VirtualHost] = {}
         self._going: dict[str, list[Callable[[], object]]] = {}  # those being deleted, and what waits for it
         self._parts = HostParts(broker, self.find)
+        self._head_looks = HeadLooks(broker, self._parts.pops, self._parts.stored)
         self._is_dropping = False  # a walk over all queues is under way
         self._is_removing = False
 
@@ -222,9 +224,7 @@ class VirtualHosts:
 
     def _drop_expired(self, now_ms: int) -> Iterator[None]:
         try:
-            for vhost in self:
-                yield from vhost.drop_expired(now_ms)
-                yield
+            yield from self._head_looks.drop_expired(self, now_ms)
         finally:
             self._is_dropping = False
 

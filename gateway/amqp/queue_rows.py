@@ -1,0 +1,89 @@
+"""The queues of a virtual host in the order they came, each with the number of its light queue.
+
+So it is known of many at once which were given messages: the next offsets of all light queues are read in one go each
+time, at some 10 ns each, and those of queues are looked up there by number.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from functools import partial
+from itertools import takewhile
+from operator import is_not
+
+from core.broker import Broker
+from gateway.amqp.queues import VirtualHost
+from gateway.amqp.shared_queue import SharedQueue
+
+BLOCK = 2_048  # light queues whose next offsets are read in one step
+_UNKNOWN = -1  # the last of `NextOffsets.numbers`, which stands for none
+
+
+class NextOffsets:
+    """The next offsets of all light queues, as they were when they were read last.
+
+    Args:
+        broker: Where they are.
+    """
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self.numbers = array("q", [0])
+
+    def read(self) -> Iterator[None]:
+        """Read them anew, some in each step."""
+        numbers = array("q")
+        for start in range(0, self._broker.queue_count(), BLOCK):
+            block = array("q", bytes(8 * BLOCK))
+            numbers += block[: self._broker.engine.next_offsets(start, block)]
+            yield
+        numbers.append(0)
+        self.numbers = numbers
+
+
+class QueueRows:
+    """The queues of a virtual host, each with a number from 0 that stays its own.
+
+    Args:
+        broker: Where the light queues are.
+        vhost: The virtual host.
+    """
+
+    def __init__(self, broker: Broker, vhost: VirtualHost) -> None:
+        self._broker = broker
+        self._vhost = vhost
+        self.queues: list[SharedQueue] = []
+        self._refs = array("i")  # by number
+        self._unknown: list[int] = []  # of which the light queue is not there yet
+
+    def __len__(self) -> int:
+        """Return how many numbers are given."""
+        return len(self.queues)
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether most of them are deleted: numbers are better given anew."""
+        return len(self.queues) > 2 * len(self._vhost) + BLOCK
+
+    def take_in(self) -> None:
+        """Give numbers to the queues that came after the last one that is still there."""
+        for number in self._unknown:
+            self._refs[number] = self._broker.find_queue(self.queues[number].light_name)
+        last = next((queue for queue in reversed(self.queues) if not queue.is_deleted), None)
+        newest_first = reversed(self._vhost)
+        fresh = list(newest_first if last is None else takewhile(partial(is_not, last), newest_first))[::-1]
+        self.queues += fresh
+        refs = array("i", [self._broker.find_queue(queue.light_name) for queue in fresh])
+        begin = len(self._refs)
+        self._refs += refs
+        asked = [*self._unknown, *range(begin, len(self._refs))]
+        self._unknown = [number for number in asked if self._refs[number] == _UNKNOWN]
+
+    def ref(self, number: int) -> int:
+        """Return the light queue of a queue, -1 where it was not there when queues were last taken in."""
+        return self._refs[number]
+
+    def next_offsets(self, first: int, end: int, known: NextOffsets) -> array[int]:
+        """Return the next offsets of the queues from one number to before another, which were there before `known`."""
+        return array("q", map(known.numbers.__getitem__, self._refs[first:end]))

@@ -1,0 +1,102 @@
+"""Expired messages at the heads of queues are let go of; queues in which nothing is are passed over."""
+
+from __future__ import annotations
+
+import pytest
+from pamqp.commands import Queue
+
+from gateway.amqp import head_looks
+from gateway.amqp.queue_pops import QueuePops
+
+
+@pytest.fixture
+def looked(monkeypatch):
+    """Returns the light queues that were looked at, in order."""
+    found = []
+    floor = QueuePops.floor
+
+    def note(self, light_name, default):
+        found.append(light_name.rpartition(b"%")[2].decode())
+        return floor(self, light_name, default)
+
+    monkeypatch.setattr(QueuePops, "floor", note)
+    return found
+
+
+def tend(world):
+    for _ in range(3):  # a queue that is not open yet is opened, and then looked at
+        world.amqp.vhosts.drop_expired(world.now_ms)
+        world.turn()
+
+
+def test_a_queue_is_looked_at_again_only_once_something_came(world, looked):
+    peer = world.client()
+    for name in ("a", "b"):
+        peer.declare(name)
+    tend(world)
+    assert set(looked) == {"a", "b"}
+    looked.clear()
+    tend(world)
+    assert looked == []
+    peer.publish(b"x", key="b")
+    world.amqp.vhosts.drop_expired(world.now_ms)
+    assert looked == ["b"]
+
+
+def test_a_queue_is_looked_at_for_as_long_as_something_is_in_it(world, looked):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(b"x", key="q")
+    tend(world)
+    looked.clear()
+    world.amqp.vhosts.drop_expired(world.now_ms)
+    assert looked == ["q"]
+    peer.call(Queue.Purge(queue="q"))
+    tend(world)
+    looked.clear()
+    world.amqp.vhosts.drop_expired(world.now_ms)
+    assert looked == []
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 1_024])
+def test_what_expires_later_in_a_queue_that_was_empty_is_let_go_of(world, monkeypatch, at_once):
+    monkeypatch.setattr(head_looks, "AT_ONCE", at_once)
+    peer = world.client()
+    for name in ("a", "b", "c"):
+        peer.declare(name)
+    tend(world)
+    peer.publish(b"1", b"2", key="b", expiration="100").publish(b"3", key="b")
+    tend(world)
+    before = dict(world.amqp.vhosts.floors())
+    world.now_ms += 100
+    tend(world)
+    after = dict(world.amqp.vhosts.floors())
+    assert sorted(after[ref] - before.get(ref, 0) for ref in after) == [0, 0, 2]
+
+
+def test_a_queue_that_is_declared_again_is_looked_at(world, looked):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(b"x", key="q")
+    peer.call(Queue.Purge(queue="q"))
+    tend(world)
+    peer.call(Queue.Delete(queue="q"))
+    peer.declare("q")
+    looked.clear()
+    tend(world)
+    assert "q" in looked
+    peer.publish(b"y", key="q", expiration="5")
+    world.now_ms += 5
+    tend(world)
+    assert peer.declare("q", passive=True).message_count == 0
+
+
+def test_queues_of_a_deleted_virtual_host_are_forgotten(world):
+    vhosts = world.amqp.vhosts
+    vhosts.make("other")
+    tend(world)
+    assert len(vhosts._head_looks._hosts) == 2
+    vhosts.delete(vhosts.find("other"), world.now_ms)
+    world.turn()
+    tend(world)
+    assert len(vhosts._head_looks._hosts) == 1
