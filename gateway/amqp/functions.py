@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 from pamqp import base
@@ -14,6 +15,7 @@ from gateway.amqp.consuming import Reading
 from gateway.amqp.declaring import Answer, Declarer
 from gateway.amqp.errors import AmqpError, unimplemented
 from gateway.amqp.reply_codes import ReplyCode
+from gateway.amqp.stream_consumer import StreamConsumer
 from gateway.amqp.transaction import Transaction
 
 
@@ -23,6 +25,9 @@ class Peer(Protocol):
     answers: Answers
     declarer: Declarer
     reading: Reading
+
+    def close_channel(self, now_ms: int, channel: Channel, error: AmqpError) -> None:
+        """Close a channel for what its client is to be told later than by an answer."""
 
     def do_get(self, channel: Channel, method: Basic.Get, now_ms: int) -> None:
         """Give one message."""
@@ -63,7 +68,10 @@ def _consume(peer: Peer, channel: Channel, method: Basic.Consume, now_ms: int) -
     if consumer is None:
         return method
     answer = None if method.nowait else Basic.ConsumeOk(consumer.tag)
-    peer.answers.give(channel, answer, then=consumer.start)
+    start = consumer.start
+    if isinstance(consumer, StreamConsumer):
+        start = partial(consumer.start_reading, partial(peer.close_channel, now_ms, channel))
+    peer.answers.give(channel, answer, then=start)
     return None
 
 

@@ -244,7 +244,7 @@ class AmqpHandler(ConnectionHandler):
         return self._vhost
 
     def close_channel(self, now_ms: int, channel: Channel, error: AmqpError) -> None:
-        """Close a channel for what its client left undone."""
+        """Close a channel for what its client left undone, or cannot have."""
         self._fail(error, ChannelEnded(channel), now_ms)
         self._finish()
 

@@ -7,7 +7,13 @@ Source: docs/protocols/amqp.md, "Reading without consuming".
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
+from pamqp.commands import Basic
+
 from core.broker import Broker
+from core.errors import LmqError
 from core.lmq.expiry import take_expired
 from core.lmq.waiters import Reader
 from core.message import StoredBatch
@@ -16,7 +22,9 @@ from core.queues.terms import NO_LIMIT
 from gateway.amqp.channel import Channel
 from gateway.amqp.consumer import Consumer
 from gateway.amqp.delivery_codec import DeliveryEncoder
+from gateway.amqp.errors import AmqpError
 from gateway.amqp.output import ConnectionOutput
+from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.shared_queue import TAKE_BYTES_MAX, TURN_BYTES_MAX, SharedQueue
 from gateway.amqp.stream_filter import StreamFilter
 from gateway.amqp.stream_offset import Start
@@ -70,18 +78,26 @@ class StreamConsumer(Consumer):
         self._reader = _StreamReader(self)
         self._is_begun = False  # it is known where it begins, and it was not stopped since
 
-    def start(self) -> None:
-        """Find where it begins, and read from there on, unless cancelled meanwhile."""
+    def start_reading(self, refuse: Callable[[AmqpError], None]) -> None:
+        """Find where it begins, and read from there on, unless cancelled meanwhile.
+
+        Args:
+            refuse: Closes its channel, where the queue cannot be read.
+        """
         if self._is_gone():
             return
         self.queue.streams = [*self.queue.streams, self]  # the empty one is shared
-        self._source.begin(self._start, self._begin)
+        self._source.begin(self._start, partial(self._begin, refuse))
 
     def _is_gone(self) -> bool:
         return self.channel.consumers.get(self.tag) is not self or self.queue.is_deleted
 
-    def _begin(self) -> None:
-        if self._is_gone():
+    def _begin(self, refuse: Callable[[AmqpError], None], error: LmqError | None) -> None:
+        if self._is_gone() or not self._output.is_open(self.channel):
+            return
+        if error is not None:
+            reason = f"queue '{self.queue.name}' is not to be had now: {error}"
+            refuse(AmqpError(ReplyCode.NOT_FOUND, reason, Basic.Consume.index))
             return
         self._is_begun = True
         for ref in self._source.refs():

@@ -13,12 +13,15 @@ from heapq import heappop, heappush
 from typing import Protocol, cast
 
 from core.broker import Broker
-from core.errors import LmqError
+from core.errors import LmqError, QueueError
 from core.message import StoredBatch
 from core.queues.levelled_queue import LevelledQueue
 from gateway.amqp.queue_ties import Trimmed
 from gateway.amqp.shared_queue import SharedQueue
 from gateway.amqp.stream_offset import FIRST, LAST, NEXT, Start
+
+Begun = Callable[[LmqError | None], None]
+"""Told when it is known where to begin, or the error that keeps it from being known."""
 
 NOTHING = -1  # there is nothing more now, or it is on its way
 SKIP_COUNT = 1_024  # messages passed over in one go
@@ -31,8 +34,8 @@ _FAR = 1 << 62
 class Source(Protocol):
     """Where such a consumer has its messages from."""
 
-    def begin(self, start: Start, then: Callable[[], None]) -> None:
-        """Find where to begin, and call back; at once or later, not at all where a queue cannot be opened."""
+    def begin(self, start: Start, then: Begun) -> None:
+        """Find where to begin, and call back once; at once or later."""
 
     def refs(self) -> list[int]:
         """Return the light queues that are read."""
@@ -62,12 +65,13 @@ class QueueSource:
         self._ref = broker.intern_queue(queue.light_name)
         self._offset = 0  # of the next message
 
-    def begin(self, start: Start, then: Callable[[], None]) -> None:
+    def begin(self, start: Start, then: Begun) -> None:
         """Find where to begin."""
         self._broker.open_queue(self._ref, partial(self._begin, start, then))
 
-    def _begin(self, start: Start, then: Callable[[], None], error: LmqError | None) -> None:
+    def _begin(self, start: Start, then: Begun, error: LmqError | None) -> None:
         if error is not None or self._queue.is_deleted:
+            then(error)
             return
         if start.at_ms >= 0:
             self._broker.find_offset(self._ref, start.at_ms, partial(self._begin_at, then))
@@ -75,11 +79,14 @@ class QueueSource:
         end = self._broker.max_offset(self._ref)
         self._begin_at(then, {FIRST: 0, LAST: max(end - 1, 0), NEXT: end}.get(start.word, start.offset))
 
-    def _begin_at(self, then: Callable[[], None], offset: int) -> None:
+    def _begin_at(self, then: Begun, offset: int) -> None:
+        if offset < 0:
+            then(_not_found())
+            return
         queue = self._queue
         first = cast("Trimmed", queue.pop).next_offset if queue.is_stream else queue.first_offset
         self._offset = max(offset, first, self._broker.min_offset(self._ref))
-        then()
+        then(None)
 
     def refs(self) -> list[int]:
         """Return the light queue."""
@@ -121,7 +128,7 @@ class LevelsSource:
         self._waits_for = 0  # light queues of which it is not known yet where to begin
         self._is_ended = False
 
-    def begin(self, start: Start, then: Callable[[], None]) -> None:
+    def begin(self, start: Start, then: Begun) -> None:
         """Find where to begin in each of them."""
         self._levels.watch(self._add)
         refs = self._levels.refs
@@ -131,13 +138,16 @@ class LevelsSource:
         for ref in refs:
             self._broker.open_queue(ref, partial(self._find, ref, start, then))
 
-    def _begin_at_last(self, then: Callable[[], None]) -> None:
+    def _begin_at_last(self, then: Begun, error: LmqError | None) -> None:
         """Have the last message of all be the first: not sooner, as some may have come while others were looked for."""
         self._last_before = self._broker.end_place
-        then()
+        then(error)
 
-    def _find(self, ref: int, start: Start, then: Callable[[], None], error: LmqError | None) -> None:
-        if error is not None or self._is_ended:
+    def _find(self, ref: int, start: Start, then: Begun, error: LmqError | None) -> None:
+        if self._is_ended:
+            return
+        if error is not None:
+            self._give_up(then, error)
             return
         broker = self._broker
         place = self._from if start.word == FIRST else start.offset
@@ -152,7 +162,7 @@ class LevelsSource:
             else:
                 self._begin_at(ref, then, broker.max_offset(ref))
 
-    def _find_moment(self, ref: int, then: Callable[[], None], record: bytes | None) -> None:
+    def _find_moment(self, ref: int, then: Begun, record: bytes | None) -> None:
         """Begin about where a record was stored; at the first message where it is gone."""
         one = StoredBatch(1)
         if record is None or not self._broker.read_record(record, one):
@@ -160,11 +170,21 @@ class LevelsSource:
             return
         self._broker.find_offset(ref, one.store_ms[0], partial(self._begin_at, ref, then))
 
-    def _begin_at(self, ref: int, then: Callable[[], None], offset: int) -> None:
+    def _begin_at(self, ref: int, then: Begun, offset: int) -> None:
+        if self._is_ended:
+            return
+        if offset < 0:
+            self._give_up(then, _not_found())
+            return
         self._start_level(ref, offset)
         self._waits_for -= 1
-        if not self._waits_for and not self._is_ended:
-            then()
+        if not self._waits_for:
+            then(None)
+
+    def _give_up(self, then: Begun, error: LmqError) -> None:
+        """Tell what keeps one of the light queues from being read; nothing is told of the others."""
+        self.end()
+        then(error)
 
     def _start_level(self, ref: int, offset: int) -> None:
         self._offsets[ref] = max(offset, self._broker.min_offset(ref))
@@ -242,6 +262,10 @@ class LevelsSource:
         """Be told of priorities no more."""
         self._is_ended = True
         self._levels.unwatch(self._add)
+
+
+def _not_found() -> LmqError:
+    return QueueError("where it was at that moment cannot be told")
 
 
 def _places(stored: StoredBatch) -> Iterator[int]:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from pamqp.commands import Basic, Queue
+from pamqp.commands import Basic, Channel, Queue
+
+from tests.support import amqp
+from tests.support.amqp_door import AmqpWorld
+from tests.support.late_engine import make_late
 
 
 def declare(peer, name="q"):
@@ -185,3 +189,59 @@ def test_a_queue_that_ends_with_its_users_is_read_from_its_own_beginning_to_its_
     peer.declare("other", **declared)
     peer.publish(b"nobody's who read the last", key="other")
     assert peer.bodies() == []
+
+
+@pytest.fixture
+def late_world(tmp_path):
+    """A world on an engine that answers late, and can be told to fail."""
+    world = AmqpWorld(tmp_path, make_engine=make_late)
+    yield world
+    world.close()
+
+
+@pytest.mark.parametrize("arguments", [{}, {"x-max-priority": 3}, {"x-queue-type": "stream"}], ids=str)
+@pytest.mark.parametrize("start", ["first", "last", "next", 0, "1h"])
+def test_a_reader_of_a_queue_that_the_engine_cannot_open_loses_its_channel(late_world, arguments, start):
+    peer, other = late_world.client(), late_world.client(channels=2)
+    peer.declare("q", durable=True, arguments=arguments)
+    peer.publish(b"0", b"1", key="q", priority=2)
+    late_world.engine.forget_opened()
+    late_world.engine.unknown = 1.0
+    other.send(Basic.Qos(prefetch_count=10)).take()
+    read(other, start)
+    told, close = other.take()
+    assert isinstance(told, Basic.ConsumeOk)
+    assert isinstance(close, Channel.Close)
+    assert close.reply_code == 404
+    assert close.reply_text == "NOT_FOUND - queue 'q' is not to be had now: nobody can tell where it ends"
+    assert (close.class_id, close.method_id) == (60, 20)
+    other.send(Channel.CloseOk())
+    late_world.engine.unknown = 0.0
+    other.send(Basic.Qos(prefetch_count=10), channel=2).take()  # the connection goes on, and another try succeeds
+    other.consume("q", "s", channel=2, arguments={"x-stream-offset": "first"})
+    assert other.bodies() == [b"0", b"1"]
+
+
+@pytest.mark.parametrize("arguments", [{}, {"x-max-priority": 3}], ids=str)
+def test_a_reader_from_a_moment_that_the_engine_cannot_tell_loses_its_channel(late_world, arguments):
+    peer, other = late_world.client(), late_world.client()
+    peer.declare("q", durable=True, arguments=arguments)
+    peer.publish(b"0", key="q")
+    late_world.engine.failures = 1.0
+    read(other, "1h")
+    close = other.take()[-1]
+    assert close.reply_text == "NOT_FOUND - queue 'q' is not to be had now: where it was at that moment cannot be told"
+
+
+def test_a_reader_that_was_cancelled_before_its_queue_could_not_be_opened_is_told_nothing(late_world):
+    peer, other = late_world.client(), late_world.client()
+    peer.declare("q", durable=True)
+    late_world.engine.forget_opened()
+    late_world.engine.unknown = 1.0
+    other.write(
+        amqp.method(1, Basic.Consume(queue="q", consumer_tag="s", arguments={"x-stream-offset": "first"})),
+        amqp.method(1, Basic.Cancel("s")),
+    )
+    assert [type(one) for one in other.take()] == [Basic.ConsumeOk, Basic.CancelOk]
+    late_world.engine.unknown = 0.0
+    assert other.declare("other").queue == "other"
