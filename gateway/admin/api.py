@@ -26,6 +26,7 @@ from gateway.admin.paths import RequestsAsSent
 from gateway.admin.queue_metrics import QueuesCollector
 from gateway.admin.same_site import SameSite
 from gateway.admin.schemas import Health, Readiness
+from gateway.admin.shortcut import Shortcut
 from gateway.admin.view import AdminView, View
 from gateway.amqp.definition_rows import DEFAULT_VHOST
 from gateway.amqp.inventory import describe_queue
@@ -63,6 +64,7 @@ def make_api(view: AdminView, feed: LiveFeed) -> FastAPI:
     api.include_router(OURS)
     api.include_router(CONSOLE)
     api.include_router(LINEAGE)
+    api.add_middleware(Shortcut, answer_failure=answer_failure)  # the innermost: what is added later goes first
     api.add_middleware(ChangesTold)
     api.add_middleware(RequestsAsSent)
     api.add_middleware(SameSite)
