@@ -271,9 +271,16 @@ class SessionLoader:
         return (each for each in self._subscriptions(client_id, keys) if each[1].floor_slot != NO_SLOT)
 
     def places_of(self, resting: Resting) -> Iterator[tuple[int, int, bool]]:
-        """Give queue and first unacknowledged offset of each subscription at QoS 1, and whether it is shared."""
+        """Give queue and first unacknowledged offset of each subscription at QoS 1, and whether it is shared.
+
+        The session may be loaded meanwhile, and its subscriptions end.
+        """
         client_id, *keys = resting
-        for topic_filter, row in self._subscriptions(client_id, keys):
+        for key in keys:
+            value = self._subscription_rows.get(key)
+            if value is None:
+                continue
+            topic_filter, row = key[len(client_id) + 1 :], parse_subscription(value)
             if row.floor_slot != NO_SLOT and not _replays(topic_filter, row):
                 place = self._places.get(row.floor_slot)
                 yield self.queues.of_filter(topic_filter), place, is_shared(topic_filter)

@@ -244,3 +244,16 @@ def test_retained_messages_that_are_owed_come_after_two_starts(world, body):
     assert world.connect(b"c", clean=False).bodies() == [body]
     restart(world)
     assert world.connect(b"c", clean=False).bodies() == [body]
+
+
+@pytest.mark.parametrize("walk", ["held_positions", "behind"])
+def test_a_walk_over_what_is_held_goes_on_beside_a_session_that_comes_and_changes_meanwhile(world, walk):
+    filters = [b"1", b"2", b"3"]
+    leave(world, b"a", *[(one, 1) for one in filters])
+    leave(world, b"b", (b"1", 1))
+    restart(world)
+    found = getattr(world.door.sessions, walk)()
+    next(found)
+    peer = world.connect(b"a", clean=False)
+    peer.send(mqtt.unsubscribe(1, b"2", b"3")).take()
+    assert len([one for one in found if one is not None]) == 1  # that of the other session
