@@ -14,7 +14,7 @@ from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.columns import RunColumns
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.feeds import FilterFeed, Limits, PlacesLike, enter, keep_places
-from gateway.mqtt.giving_way import skip_oldest, skip_oldest_of_all
+from gateway.mqtt.giving_way import skip_oldest
 from gateway.mqtt.inflight import ONCE_SENT, InflightWindow
 from gateway.mqtt.packets import PUBREC
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, READ_BYTES_MAX
@@ -172,10 +172,6 @@ class Delivery(Redelivery):
         backlog = self._backlogs.get(session)
         if backlog is not None:
             self._want_backlog(backlog)
-
-    def let_go_oldest(self, session: Session) -> None:
-        """Let the oldest of too many messages go that wait for a client without a connection."""
-        skip_oldest_of_all(self, session, self.now_ms)
 
     def want(self, subscription: Subscription) -> None:
         """Let a subscription that is BEHIND read on, or one that is OFFLINE begin, in turn."""

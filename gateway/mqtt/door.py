@@ -12,6 +12,7 @@ from gateway.events import Kind
 from gateway.mqtt.attachments import Attachments
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.exact_log import ExactLog
+from gateway.mqtt.giving_way import let_go_of_idle
 from gateway.mqtt.handler import MqttHandler
 from gateway.mqtt.inventory import MqttInventory
 from gateway.mqtt.login import PROTOCOL
@@ -130,9 +131,8 @@ class MqttDoor(MqttServices, Door):
 
     def _let_go_oldest(self, client_id: bytes) -> None:
         """Let the oldest of too many messages go that wait for a client without a connection."""
-        with self.sessions.looking(client_id) as session:
-            if session is not None and session.outlet is None:
-                self.delivery.let_go_oldest(session)
+        work = let_go_of_idle(self.delivery, self.sessions, client_id, self.delivery.now_ms)
+        self.delivery.queued.chores.start(work, is_long=True)
 
     def end_sessions_of(self, user: str) -> None:
         """End the sessions of a user that is no more, or disabled; those with a connection, when that is closed."""

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from gateway.mqtt.feeds import Desk, keep_places
 from gateway.mqtt.queued import Queued, is_limited
 from gateway.mqtt.session import BEHIND, NO_SLOT, OFFLINE, Session, Subscription
+from gateway.mqtt.session_loader import Resting
+from gateway.mqtt.session_table import SessionTable
 
 LOOK_MS = 1_000  # from one look at all subscriptions of a client to the next
 AT_ONCE_COUNT = 256  # subscriptions that are looked at in one turn, some 1 ms
@@ -34,17 +36,45 @@ def skip_oldest(desk: Desk, subscription: Subscription, now_ms: int) -> bool:
             desk.queued.chores.start(_look_in_steps(desk, session, now_ms), is_long=True)
         else:
             session.next_look_ms = now_ms + LOOK_MS
-            skip_oldest_of_all(desk, session, now_ms)
+            for _ in let_go_oldest(desk, session, now_ms):
+                pass
     if session.next_look_ms == _LOOKING:
         return False
     _skip(desk, subscription, desk.queued.find_first_for(subscription), now_ms)
     return True
 
 
-def skip_oldest_of_all(desk: Desk, session: Session, now_ms: int) -> None:
-    """Let the oldest of too many messages go that wait for a client."""
-    for _ in _look(desk, session, now_ms):
-        pass
+def let_go_of_idle(desk: Desk, sessions: SessionTable, client_id: bytes, now_ms: int) -> Iterator[None]:
+    """Let the oldest of too many messages go that wait for a client without a connection, in steps.
+
+    Its session is not loaded by that. Where it is loaded meanwhile, or has a connection, nothing more is done: the
+    client is looked at when something is read for it.
+    """
+    found = sessions.find_as_is(client_id)
+    if found is None or (isinstance(found, Session) and found.outlet is not None):
+        return
+    if isinstance(found, Session):
+        steps = let_go_oldest(desk, found, now_ms)
+    else:
+        steps = _look_and_let_go(desk, sessions, found, now_ms)
+    for _ in steps:
+        yield
+        if sessions.find_as_is(client_id) is not found or (isinstance(found, Session) and found.outlet is not None):
+            return
+
+
+def _look_and_let_go(desk: Desk, sessions: SessionTable, resting: Resting, now_ms: int) -> Iterator[None]:
+    looked: Session | None = None
+    try:
+        for one in sessions.loader.look_in_steps(resting):
+            looked = one
+            yield
+        assert looked is not None
+        yield from let_go_oldest(desk, looked, now_ms)
+    finally:
+        if looked is not None:
+            looked.end()
+            looked.subscriptions.clear()  # each refers to the session
 
 
 class Waiting:
@@ -85,7 +115,7 @@ class Division:
 
 
 def _look_in_steps(desk: Desk, session: Session, now_ms: int) -> Iterator[None]:
-    for _ in _look(desk, session, now_ms):
+    for _ in let_go_oldest(desk, session, now_ms):
         yield
         if session.next_look_ms != _LOOKING:
             return  # the client is gone
@@ -93,7 +123,7 @@ def _look_in_steps(desk: Desk, session: Session, now_ms: int) -> Iterator[None]:
     desk.wake(session)
 
 
-def _look(desk: Desk, session: Session, now_ms: int) -> Iterator[None]:
+def let_go_oldest(desk: Desk, session: Session, now_ms: int) -> Iterator[None]:
     """Let the oldest of too many messages go that wait for a client, some of its subscriptions in a step."""
     queued = desk.queued
     limit = queued.limits.of(session)

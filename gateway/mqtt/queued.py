@@ -8,7 +8,7 @@ are added up in a few sums a queue. What the limit leaves is right to a sixteent
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple
 
 from core.broker import Broker
@@ -19,6 +19,7 @@ from gateway.mqtt.queued_limits import QueuedLimits, RowTable, WaitingMax
 from gateway.mqtt.session import Subscription
 
 SUMS = 16  # of a queue at the limit
+STEP_COUNT = 16  # subscriptions that are looked at in one step, some 50 us
 READ_COUNT_MAX = 256  # messages that are looked at in a step, some 100 us
 READ_BYTES_MAX = 1 << 30  # of which only heads are looked at
 
@@ -218,7 +219,7 @@ class Queued:
         """
         if self.limits.has_bytes and not self._is_looking:
             self._is_looking = True
-            self.chores.start(self._look(behind(), let_go))
+            self.chores.start(self._look(behind(), let_go), is_long=True)
 
     def _look(self, behind: Iterator[Behind | None], let_go: Callable[[bytes], None]) -> Iterator[None]:
         try:
@@ -226,9 +227,11 @@ class Queued:
             bytes_max = limits.general.size
             tallies: dict[tuple[int, int], Tally] = {}
             away: list[Behind] = []  # of the session that is walked over
-            for one in behind:
+            for number, one in enumerate(behind):
+                if number % STEP_COUNT == 0:
+                    yield
                 if one is None:
-                    if away and self._is_over(away, limits.of_client(away[0].client_id)):
+                    if away and (yield from self._is_over(away, limits.of_client(away[0].client_id))):
                         let_go(away[0].client_id)
                     away = []
                     yield
@@ -246,14 +249,19 @@ class Queued:
         finally:
             self._is_looking = False
 
-    def _is_over(self, ones: list[Behind], limit: WaitingMax) -> bool:
-        """Return whether more waits for a client, by all its subscriptions, than may."""
-        count = sum(max(self.end_of(one.queue_ref) - one.position, 0) for one in ones)
+    def _is_over(self, ones: list[Behind], limit: WaitingMax) -> Generator[None, None, bool]:
+        """Find, in steps, whether more waits for a client, by all its subscriptions, than may."""
+        count = size = 0
+        has_older = False
+        for number, one in enumerate(ones):
+            if number % STEP_COUNT == STEP_COUNT - 1:
+                yield
+            count += max(self.end_of(one.queue_ref) - one.position, 0)
+            has_older = has_older or self._find_first(one.queue_ref, limit) > one.position
+            size += self.size_from(one.queue_ref, limit.size, one.position) if limit.size else 0
         if count <= 1:
             return False
-        if 0 < limit.messages < count or any(self._find_first(one.queue_ref, limit) > one.position for one in ones):
-            return True
-        return 0 < limit.size < sum(self.size_from(one.queue_ref, limit.size, one.position) for one in ones)
+        return has_older or 0 < limit.messages < count or 0 < limit.size < size
 
     def _note(self, tallies: dict[tuple[int, int], Tally], one: Behind, bytes_max: int) -> None:
         """Have a queue counted from a place on, at least; what was counted before is used again."""

@@ -28,6 +28,7 @@ from gateway.mqtt.session_rows import (
 )
 from gateway.mqtt.topics import is_shared
 
+STEP_COUNT = 16  # subscriptions that are looked at in one step, some 50 us
 Resting = tuple[bytes, ...]  # a session that is not loaded: its client identifier, and the keys of its subscriptions
 
 
@@ -222,17 +223,39 @@ class SessionLoader:
         queues = self.queues
         return queues.max_offset(queues.of_history() if _replays(topic_filter, row) else queues.of_filter(topic_filter))
 
+    def look_in_steps(self, resting: Resting) -> Iterator[Session | None]:
+        """Give what `look` returns, at the last step, and None at those before.
+
+        The caller stops where the session is loaded or removed between two steps.
+        """
+        session = self._make_session(resting[:1], self._catch_ups.look)
+        for number, _ in enumerate(self._fill(session, resting, self._catch_ups.look)):
+            if number % STEP_COUNT == 0:
+                yield None
+        if session.client_id in self._unfinished:
+            restore(session, self._exact.look(session.client_id), self.window_max())
+        yield session
+
     def _make_session(self, resting: Resting, catch_up: Callable[[int, bytes, int], CatchUp]) -> Session:
-        client_id, *keys = resting
+        client_id = resting[0]
         row = self.row_of(client_id)
         session = Session(client_id, row.owner, is_persistent=True)
         session.expiry_s = row.expiry_s
+        for _ in self._fill(session, resting, catch_up):
+            pass
+        return session
+
+    def _fill(
+        self, session: Session, resting: Resting, catch_up: Callable[[int, bytes, int], CatchUp]
+    ) -> Iterator[None]:
+        """Give a session its subscriptions, one in each step."""
+        client_id, *keys = resting
         for topic_filter, each in self._subscriptions(client_id, keys):
             session.subscriptions[topic_filter] = self._make(session, topic_filter, each)
             until = self._places.get(each.retained_slot) if each.floor_slot != NO_SLOT else 0
             if until:
                 session.keep_catch_up(catch_up(each.retained_slot, topic_filter, until))
-        return session
+            yield
 
     def row_of(self, client_id: bytes) -> SessionRow:
         """Return what is written down of a session; one that was connected at the end is idle since the start."""

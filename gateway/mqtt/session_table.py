@@ -150,6 +150,10 @@ class SessionTable:
             session.end()
             session.subscriptions.clear()  # each refers to the session
 
+    def find_as_is(self, client_id: bytes) -> Session | Resting | None:
+        """Return the session of a client as it is, loaded or not: the same object as long as that does not change."""
+        return self._sessions.get(client_id)
+
     def outline(self, client_id: bytes) -> Outline | None:
         """Return what there is to tell of a client's session, or None; it is not loaded by that."""
         found = self._sessions.get(client_id)

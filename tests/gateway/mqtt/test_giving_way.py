@@ -9,7 +9,7 @@ from gateway.door import ClientLimits
 from gateway.mqtt.giving_way import AT_ONCE_COUNT, LOOK_MS, Division
 from gateway.mqtt.queued_limits import WaitingMax
 from tests.gateway.mqtt.test_queued import BODY, come_in, look, numbers, send
-from tests.support.mqtt import subscribe
+from tests.support.mqtt import puback, publish, subscribe
 
 
 @given(st.lists(st.integers(0, 10_000), max_size=50), st.integers(0, 20_000))
@@ -159,3 +159,70 @@ def test_log_need_not_keep_what_is_over_the_limit_of_a_client_by_an_address(make
     assert sorted(held.values()) == [8, 8]
     assert world.counts.dropped == {"queue_full": 16}
     assert len(come_in(world, b"own", limits=limits).bodies()) == 16
+
+
+MANY = 3 * AT_ONCE_COUNT
+OWN = ClientLimits(queued_count_max=100)
+
+
+def leave_with_many(world, *, is_loaded):
+    """Have a client with limits of its own go, by each of whose many subscriptions a message waits."""
+    topics = [b"t/%d" % i for i in range(MANY)]
+    peer = come_in(world, b"own", limits=OWN)
+    peer.send(subscribe(1, *[(topic, 1) for topic in topics])).vanish()
+    if not is_loaded:
+        world.close()
+        world.open()
+    bodies = [(topic, b"%d" % i) for i, topic in enumerate(topics)]
+    world.client(b"p").send(*[publish(topic, body, qos=1, packet_id=1) for topic, body in bodies])
+
+
+def slow_down(world):
+    """Have each look at the clock take as long as a turn may."""
+    times = iter(range(0, 10**12, 10**6))
+    world.door.delivery.queued.chores._now_ns = lambda: next(times)
+
+
+def dropped(world):
+    return world.counts.dropped.get("queue_full", 0)
+
+
+@pytest.mark.parametrize("is_loaded", [True, False])
+def test_many_subscriptions_of_a_client_that_is_away_are_looked_at_in_several_turns(make_world, is_loaded):
+    world = make_world()
+    leave_with_many(world, is_loaded=is_loaded)
+    slow_down(world)
+    world.door.tend(world.now_ms)
+    assert dropped(world) == 0
+    portions = []
+    while world.is_turn_due:
+        before = dropped(world)
+        world.step()
+        portions.append(dropped(world) - before)
+    assert sum(portions) == MANY - 100
+    assert max(portions) <= AT_ONCE_COUNT
+    held = dict(world.door.sessions.held_positions())
+    assert sum(held.values()) == MANY - 100
+    peer = come_in(world, b"own", limits=OWN)
+    assert len(numbers(peer)) == 100
+
+
+@pytest.mark.parametrize("is_loaded", [True, False])
+@pytest.mark.parametrize("turns", [1, 4, 9])
+def test_client_that_comes_back_while_it_is_looked_at_gets_what_may_wait_for_it(make_world, is_loaded, turns):
+    world = make_world()
+    leave_with_many(world, is_loaded=is_loaded)
+    slow_down(world)
+    world.door.tend(world.now_ms)
+    for _ in range(turns):
+        world.step()
+    peer = come_in(world, b"own", limits=OWN)
+    deliveries = peer.take_deliveries()
+    assert len(deliveries) == 100
+    peer.send(*[puback(one.packet_id) for one in deliveries])
+    assert dropped(world) == MANY - 100
+    world.door.tend(world.now_ms)
+    world.turn()
+    assert dropped(world) == MANY - 100
+    peer.vanish()
+    assert numbers(come_in(world, b"own", limits=OWN)) == []
