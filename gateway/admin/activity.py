@@ -26,7 +26,7 @@ from gateway.amqp.shared_queue import SharedQueue
 from gateway.inventory import PlaceEntry
 
 INTERVAL_S = 5.0  # between two looks
-SHARE = 50  # times what a look cost, at least, until the next one
+SHARE = 100  # times what a look cost the processor, at least, until the next one
 BLOCK = 2_048  # queues that are compared in one step
 GROWN_MAX = 20_000  # queues whose rate is kept: those that grew most
 WATCHED_MAX = 10_000  # queues that consumers read, or that were told of lately
@@ -94,18 +94,18 @@ class QueueActivity:
         if self._is_looking:
             return
         self._is_looking = True
-        began_s = monotonic()
+        began_s, steps = monotonic(), Steps()
         try:
-            await self._find_grown(began_s)
-            await self._watch()
-            await self._note_places()
+            await self._find_grown(began_s, steps)
+            await self._watch(steps)
+            await self._note_places(steps)
         finally:
             self._is_looking = False
             self._looked_at_s = began_s
-            self._next_at_s = began_s + max(INTERVAL_S, SHARE * (monotonic() - began_s))
+            self._next_at_s = began_s + max(INTERVAL_S, SHARE * steps.cost_s)
 
-    async def _find_grown(self, now_s: float) -> None:
-        passed_s, is_first, steps = max(now_s - self._looked_at_s, 1e-3), self._looked_at_s == 0, Steps()
+    async def _find_grown(self, now_s: float, steps: Steps) -> None:
+        passed_s, is_first = max(now_s - self._looked_at_s, 1e-3), self._looked_at_s == 0
         found: dict[int, float] = {}
         for start in range(0, self._broker.queue_count(), BLOCK):
             found.update((ref, count / passed_s) for ref, count in self._compare(start))
@@ -126,14 +126,14 @@ class QueueActivity:
             return []
         return [(start + at, new - old) for at, (new, old) in enumerate(zip(now, before, strict=True)) if new > old]
 
-    async def _watch(self) -> None:
+    async def _watch(self, steps: Steps) -> None:
         """Note the figures of queues that consumers read, or that were told of lately."""
         until_s = monotonic() - TOLD_S
         self._told = {queue: told for queue, told in self._told.items() if told[1] >= until_s}
         found: dict[SharedQueue, tuple[Level, Rates | None]] = {}
         consumers: dict[SharedQueue, list[str]] = {}
         for places in (self._consumed(), [(vhost, queue, "") for queue, (vhost, _) in self._told.items()]):
-            async for vhost, queue, consumer in walk(places):
+            async for vhost, queue, consumer in walk(places, steps):
                 if consumer and len(names := consumers.setdefault(queue, [])) < CONSUMERS_MAX:
                     names.append(consumer)
                 if queue not in found and not queue.is_deleted and len(found) < WATCHED_MAX:
@@ -141,7 +141,7 @@ class QueueActivity:
                     known = self._watched.get(queue)
                     found[queue] = (level, None if known is None else find_rates(known[0], level))
         self._watched = found
-        now_ms, steps = time_ns() // 1_000_000, Steps()
+        now_ms = time_ns() // 1_000_000
         for queue in found:
             self._note_place(queue, ", ".join(consumers.get(queue, ())), now_ms)
             await steps.rest()
@@ -151,9 +151,9 @@ class QueueActivity:
         if pop is not None:
             self._trail.note((queue.light_name, GROUP), now_ms, pop.next_offset, pop.floor, consumers)
 
-    async def _note_places(self) -> None:
+    async def _note_places(self, steps: Steps) -> None:
         now_ms = time_ns() // 1_000_000
-        async for place in walk(self._places()):
+        async for place in walk(self._places(), steps):
             self._trail.note((place.light_queue, place.reader), now_ms, place.next_offset, place.floor)
 
     def _level_of(self, vhost: VirtualHost, queue: SharedQueue) -> Level:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from itertools import islice
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any, TypeVar
 
 STEP_S = 0.001
@@ -15,16 +15,25 @@ Thing = TypeVar("Thing")
 
 
 class Steps:
-    """Says when a step was long enough."""
+    """Says when a step was long enough, and what all steps cost."""
 
     def __init__(self) -> None:
         self._until = perf_counter() + STEP_S
+        self._began_s = thread_time()
+        self._before_s = 0.0  # of the steps before this one
+
+    @property
+    def cost_s(self) -> float:
+        """The processor's time that all steps took so far, without what others did between them."""
+        return self._before_s + thread_time() - self._began_s
 
     async def rest(self) -> None:
         """Let the loop have its turn where this step was long enough."""
         if perf_counter() >= self._until:
+            self._before_s = self.cost_s
             await asyncio.sleep(0)
             self._until = perf_counter() + STEP_S
+            self._began_s = thread_time()
 
 
 async def let_go(things: list[Any]) -> None:
@@ -44,9 +53,9 @@ async def walk_chunks(things: Iterable[Thing]) -> AsyncIterator[list[Thing]]:
         await steps.rest()
 
 
-async def walk(things: Iterable[Thing | None]) -> AsyncIterator[Thing]:
+async def walk(things: Iterable[Thing | None], steps: Steps | None = None) -> AsyncIterator[Thing]:
     """Give the things of an iterator that works when it is asked, in steps; None stands for a look that found none."""
-    steps = Steps()
+    steps = steps or Steps()
     for number, thing in enumerate(things):
         if thing is not None:
             yield thing

@@ -12,11 +12,10 @@ from time import monotonic
 from typing import NamedTuple
 
 from gateway.admin.oldest import OldestMessages
-from gateway.admin.steps import walk
+from gateway.admin.pace import Pace
+from gateway.admin.steps import Steps, walk
 from gateway.inventory import QueueEntry
 
-FRESH_S = 5.0  # as often as RabbitMQ's own console asks
-SHARE = 20  # times what a walk took, at least, until the next one
 DEEPEST_COUNT = OLDEST_COUNT = 10
 
 _FAR_MS = 1 << 62  # no message is stored so late
@@ -34,8 +33,8 @@ class Totals(NamedTuple):
     """Figures of all queues together.
 
     `deepest` are those with most messages, the deepest first; `oldest` those whose first message that is not done was
-    stored before others', with that moment, the oldest first; `by_vhost` are the figures of each virtual host that has
-    queues.
+    stored before others', with that moment, the oldest first; `by_vhost` are the figures of each virtual host of whose
+    queues any has such.
     """
 
     queues: int = 0
@@ -59,10 +58,12 @@ class TotalsKeeper:
     """Counts when it is asked, unless that was just done; all that ask meanwhile wait for one walk.
 
     Args:
-        queues: Begins a walk over the queues.
+        queues: Begins a walk over the queues, of which those may be left out in which nothing is and that nobody reads.
         channels: Begins a walk over the connections, which gives the number of channels of each.
         sessions: Begins a walk over the sessions, which gives of each its subscriptions and its messages in flight.
         ages: Says how old the first message of a queue is; None where that is not told.
+        pace: How often there is a walk.
+        queue_count: Says how many queues there are; None: as many as a walk gives.
     """
 
     def __init__(
@@ -71,34 +72,37 @@ class TotalsKeeper:
         channels: Callable[[], Iterator[int]],
         sessions: Callable[[], Iterator[tuple[int, int]]],
         ages: OldestMessages | None = None,
+        pace: Pace | None = None,
+        queue_count: Callable[[], int] | None = None,
     ) -> None:
         self._queues = queues
         self._channels = channels
         self._sessions = sessions
         self._ages = ages
         self.latest = Totals()
-        self._at_s = -FRESH_S
-        self._cost_s = 0.0
+        self._pace = pace or Pace()
+        self._queue_count = queue_count
+        self._at_s = float("-inf")
         self._lock = asyncio.Lock()
 
     async def find(self) -> Totals:
         """Return the figures, of some seconds ago at most."""
         async with self._lock:
-            began_s = monotonic()
-            if began_s - self._at_s >= max(FRESH_S, SHARE * self._cost_s):
-                self.latest = await self._count()
+            if self._pace.is_due(self, self._at_s):
+                steps = Steps()
+                self.latest = await self._count(steps)
                 self._at_s = monotonic()
-                self._cost_s = self._at_s - began_s
+                self._pace.note(self, steps.cost_s)
         return self.latest
 
-    async def _count(self) -> Totals:
+    async def _count(self, steps: Steps) -> Totals:
         queues = 0
         by_vhost: dict[str, list[int]] = {}
         deepest: list[tuple[int, int, QueueEntry]] = []
         oldest: list[tuple[int, int, QueueEntry]] = []
         if self._ages is not None:
             self._ages.begin()
-        async for entry in walk(self._queues()):
+        async for entry in walk(self._queues(), steps):
             queues += 1
             figures = by_vhost.get(entry.vhost)
             if figures is None:
@@ -111,16 +115,16 @@ class TotalsKeeper:
             if stored_ms:
                 _note(oldest, OLDEST_COUNT, _FAR_MS - stored_ms, queues, entry)
         subscriptions = inflight = 0
-        async for filters, sent in walk(self._sessions()):
+        async for filters, sent in walk(self._sessions(), steps):
             subscriptions += filters
             inflight += sent
         ready, unacked, readers = (sum(figures[at] for figures in by_vhost.values()) for at in range(3))
         return Totals(
-            queues,
+            queues if self._queue_count is None else self._queue_count(),
             ready,
             unacked,
             readers,
-            await _add_up(self._channels()),
+            await _add_up(self._channels(), steps),
             subscriptions,
             tuple(entry for _, _, entry in sorted(deepest, reverse=True)),
             tuple((entry, _FAR_MS - rank) for rank, _, entry in sorted(oldest, reverse=True)),
@@ -142,8 +146,8 @@ def _note(first: list[tuple[int, int, QueueEntry]], count_max: int, rank: int, n
         heapreplace(first, (rank, -number, entry))
 
 
-async def _add_up(counts: Iterator[int]) -> int:
+async def _add_up(counts: Iterator[int], steps: Steps) -> int:
     total = 0
-    async for count in walk(counts):
+    async for count in walk(counts, steps):
         total += count
     return total

@@ -22,6 +22,7 @@ from gateway.admin.limit_metrics import (
 )
 from gateway.admin.metrics import GatewayCollector
 from gateway.admin.oldest import OldestMessages
+from gateway.admin.pace import Pace
 from gateway.admin.rosters.keeper import Rosters
 from gateway.admin.totals import TotalsKeeper
 from gateway.admin.trail import Trail
@@ -75,13 +76,16 @@ class AdminView:
         self.listening = listening
         self.begin_read = begin_read
         self.settings = settings  # in force
+        pace = Pace()
         self.totals = TotalsKeeper(
-            doors[AmqpDoor.name].inventory().queues,
+            self.amqp.inventory().used_queues,
             self._count_channels,
-            self._count_sessions,
+            self.mqtt.sessions.tallies,
             OldestMessages(broker),
+            pace,
+            lambda: sum(map(len, self.vhosts)),
         )
-        self.rosters = Rosters()
+        self.rosters = Rosters(pace)
         self.trail = Trail()
         self.since_ms = time.time_ns() // 1_000_000  # of what came before, it is not known how it ended
         self.activity = QueueActivity(broker, self._consumed, self.trail, self._places)
@@ -113,10 +117,6 @@ class AdminView:
             {"passwords": self.authenticator.passwords, "tokens": self.authenticator.tokens.memory}
         )
         yield from penalty_families(self.authenticator.penalties, time.time_ns() // 1_000_000)
-
-    def _count_sessions(self) -> Iterator[tuple[int, int]]:
-        for session in self.mqtt.sessions.outlines():
-            yield session.subscription_count, session.inflight_count
 
     def _consumed(self) -> Iterator[tuple[VirtualHost, SharedQueue, str]]:
         for connection in list(self.amqp.connections):

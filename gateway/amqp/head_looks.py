@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
+from itertools import compress
+from typing import NamedTuple
 
 from core.broker import Broker
 from core.message import StoredBatch
@@ -11,9 +13,19 @@ from gateway.amqp.head_expiries import may_be_expired
 from gateway.amqp.queue_pops import QueuePops
 from gateway.amqp.queue_rows import NextOffsets, QueueRows
 from gateway.amqp.queues import VirtualHost
+from gateway.amqp.shared_queue import SharedQueue
 
 AT_ONCE = 1_024  # queues that are compared in one step
 _NOT_LOOKED = -1
+
+
+class Host(NamedTuple):
+    """The queues of a virtual host."""
+
+    vhost: VirtualHost
+    rows: QueueRows
+    done: array[int]  # by number: all messages before that offset were done at the last look, where none followed
+    queue_count: int  # queues that there were when a walk began
 
 
 class HeadLooks:
@@ -32,42 +44,75 @@ class HeadLooks:
         self._broker = broker
         self._pops = pops
         self._stored = stored
-        self._offsets = NextOffsets(broker)
-        self._hosts: dict[VirtualHost, tuple[QueueRows, array[int]]] = {}
+        self._hosts: dict[VirtualHost, Host] = {}
 
     def drop_expired(self, vhosts: Iterable[VirtualHost], now_ms: int) -> Iterator[None]:
         """Finish the expired messages that stand first in the queues of all virtual hosts, in steps."""
-        self._hosts = {vhost: self._take_in(vhost) for vhost in vhosts}
-        yield from self._offsets.read()
-        for vhost, (rows, done) in self._hosts.items():
-            for first in range(0, len(rows), AT_ONCE):
-                end = min(first + AT_ONCE, len(rows))
-                offsets = rows.next_offsets(first, end, self._offsets)
-                if offsets != done[first:end]:
-                    for number in range(first, end):
-                        if offsets[number - first] != done[number]:
-                            done[number] = self._look(vhost, rows, number, offsets[number - first], now_ms)
+        hosts, known = self._take_in(vhosts), NextOffsets(self._broker)
+        yield from known.read()
+        for host in hosts:
+            for first, offsets in _spans(host, known):
+                if offsets != host.done[first : first + len(offsets)]:
+                    for number, offset in enumerate(offsets, first):
+                        if offset != host.done[number]:
+                            host.done[number] = self._look(host, number, offset, now_ms)
                             yield
                 yield
 
-    def _take_in(self, vhost: VirtualHost) -> tuple[QueueRows, array[int]]:
-        rows, done = self._hosts.get(vhost, (None, array("q")))
-        if rows is None or rows.is_worn:
-            rows, done = QueueRows(self._broker, vhost), array("q")
-        rows.take_in()
-        done.extend([_NOT_LOOKED] * (len(rows) - len(done)))
-        return rows, done
+    def used(self, vhosts: Iterable[VirtualHost]) -> Iterator[tuple[VirtualHost, SharedQueue] | None]:
+        """Give the queues that somebody reads, or in which something may be; None is a step in vain."""
+        hosts, known = self._take_in(vhosts), NextOffsets(self._broker)
+        for _ in known.read():
+            yield None
+        for host in hosts:
+            for first, offsets in _spans(host, known):
+                end = first + len(offsets)
+                queues, done = host.rows.queues[first:end], host.done[first:end]
+                if offsets != done:
+                    queues = list(compress(queues, map(_may_be_used, queues, offsets, done)))
+                else:
+                    queues = [queue for queue in queues if queue.consumers or queue.streams]
+                for queue in queues:
+                    yield host.vhost, queue
+                yield None
 
-    def _look(self, vhost: VirtualHost, rows: QueueRows, number: int, next_offset: int, now_ms: int) -> int:
+    def _take_in(self, vhosts: Iterable[VirtualHost]) -> list[Host]:
+        """Give numbers to queues that came; forget virtual hosts that went."""
+        self._hosts = {vhost: self._take_in_one(vhost) for vhost in vhosts}
+        return list(self._hosts.values())
+
+    def _take_in_one(self, vhost: VirtualHost) -> Host:
+        known = self._hosts.get(vhost)
+        if known is None or known.rows.is_worn:
+            known = Host(vhost, QueueRows(self._broker, vhost), array("q"), 0)
+        known.rows.take_in()
+        known.done.extend([_NOT_LOOKED] * (len(known.rows) - len(known.done)))
+        return known._replace(queue_count=len(known.rows))
+
+    def _look(self, host: Host, number: int, next_offset: int, now_ms: int) -> int:
         """Look at one queue; return `next_offset` where all before it is done and nothing else can grow too old."""
-        queue = rows.queues[number]
+        queue = host.rows.queues[number]
         if queue.is_deleted:
             return next_offset
         offset = self._pops.floor(queue.light_name, queue.first_offset)
-        vhost.open(queue)
+        host.vhost.open(queue)
         if not queue.is_open:
             return _NOT_LOOKED
         if may_be_expired(self._broker, queue, offset, self._stored, now_ms):
             queue.drop_expired(now_ms)
             return _NOT_LOOKED
         return next_offset if offset >= next_offset else _NOT_LOOKED
+
+
+def _spans(host: Host, known: NextOffsets) -> Iterator[tuple[int, array[int]]]:
+    """Give the next offsets of all queues of a virtual host, some at a time, with the number of the first."""
+    for first in range(0, host.queue_count, AT_ONCE):
+        yield first, host.rows.next_offsets(first, min(first + AT_ONCE, host.queue_count), known)
+
+
+def _may_be_used(queue: SharedQueue, next_offset: int, done: int) -> bool:
+    """Return whether somebody reads a queue, or something may be in it."""
+    if queue.consumers or queue.streams:
+        return True
+    came = next_offset > queue.first_offset or queue.terms.priority_max > 0  # messages of levels are counted there
+    return came and next_offset != done and not queue.is_deleted

@@ -109,6 +109,12 @@ class AmqpInventory(Inventory):
                 yield None if queue.is_deleted else describe_queue(services.broker, vhost, queue)
             yield None
 
+    def used_queues(self) -> Iterator[QueueEntry | None]:
+        """Give the queues that somebody reads, or in which something may be; others are passed over at little cost."""
+        broker = self._services.broker
+        for found in self._services.vhosts.used_queues():
+            yield None if found is None or found[1].is_deleted else describe_queue(broker, *found)
+
     def fates(self, light_queue: bytes, offset: int) -> Iterator[FateEntry | None]:
         """Give how far the queue is; what an earlier queue of the name had is not asked of this one."""
         level = level_of(light_queue)

@@ -85,5 +85,9 @@ class QueueRows:
         return self._refs[number]
 
     def next_offsets(self, first: int, end: int, known: NextOffsets) -> array[int]:
-        """Return the next offsets of the queues from one number to before another, which were there before `known`."""
-        return array("q", map(known.numbers.__getitem__, self._refs[first:end]))
+        """Return the next offsets of the queues from one number to before another, 0 of what came after `known`."""
+        refs, numbers = self._refs[first:end], known.numbers
+        try:
+            return array("q", map(numbers.__getitem__, refs))
+        except IndexError:
+            return array("q", [numbers[ref] if ref < len(numbers) else 0 for ref in refs])

@@ -22,7 +22,7 @@ from gateway.inventory import (
 from gateway.mqtt.packets import NO_LOCAL
 from gateway.mqtt.services import MqttServices, OpenConnection
 from gateway.mqtt.session import Session, Subscription
-from gateway.mqtt.session_table import Outline
+from gateway.mqtt.session_outlines import Outline
 
 DROPPED = "dropped as too many waited for it"
 TOO_SLOW = "dropped as it read too slowly"

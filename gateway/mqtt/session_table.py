@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import NamedTuple
 
 from core.errors import LmqError
 from gateway.mqtt.catch_up import CatchUps
@@ -14,6 +13,7 @@ from gateway.mqtt.queued import Behind, is_limited
 from gateway.mqtt.replay import is_replay
 from gateway.mqtt.session import ABREAST, NEVER, NO_SLOT, NOTHING_OWED, OFFLINE, Session, Subscription
 from gateway.mqtt.session_loader import MakeTable, PlacesTable, Queues, Resting, SessionLoader, filters_of
+from gateway.mqtt.session_outlines import Outline, outline_of
 from gateway.mqtt.session_rows import (
     REPLAY_OVER,
     WILL_ROWS,
@@ -25,21 +25,9 @@ from gateway.mqtt.session_rows import (
     parse_will,
     subscription_key,
 )
-from gateway.net.protocol import Transport
 
+TALLIED_A_STEP = 64
 _EXACT = 2
-
-
-class Outline(NamedTuple):
-    """What is told of a session without loading it."""
-
-    client_id: bytes
-    owner: bytes | None  # None where that was not written down
-    outlet: Transport | None
-    is_persistent: bool
-    expiry_s: int
-    subscription_count: int
-    inflight_count: int
 
 
 class SessionTable:
@@ -160,16 +148,33 @@ class SessionTable:
         if found is None:
             return None
         if isinstance(found, Session):
-            return _outline(found)
+            return outline_of(found)
         if self.loader.is_unfinished(client_id):
             with self.looking(client_id) as session:
-                return None if session is None else _outline(session)
+                return None if session is None else outline_of(session)
         row = self.loader.row_of(client_id)
         return Outline(found[0], row.owner, None, True, row.expiry_s, len(found) - 1, 0)  # noqa: FBT003 # a field
 
     def outlines(self) -> Iterator[Outline]:
         """Give what there is to tell of all sessions; they may come and go meanwhile."""
         return filter(None, map(self.outline, list(self._sessions)))
+
+    def tallies(self) -> Iterator[tuple[int, int]]:
+        """Give how many subscriptions and how many messages in flight some sessions have, in each step others."""
+        clients = list(self._sessions)
+        for at in range(0, len(clients), TALLIED_A_STEP):
+            subscriptions = inflight = 0
+            for client_id in clients[at : at + TALLIED_A_STEP]:
+                found = self._sessions.get(client_id)
+                if isinstance(found, Session):
+                    window = found.window
+                    subscriptions += len(found.subscriptions)
+                    inflight += 0 if window is None else window.head - window.tail
+                elif found is not None:
+                    subscriptions += len(found) - 1
+                    outline = self.outline(client_id) if self.loader.is_unfinished(client_id) else None
+                    inflight += 0 if outline is None else outline.inflight_count
+            yield subscriptions, inflight
 
     def filters_of(self, client_id: bytes) -> list[bytes]:
         """Return what the session of a client subscribed to; it is not loaded by that."""
@@ -387,19 +392,6 @@ class SessionTable:
     def wills(self) -> list[StoredWill]:
         """Return all wills that were written down."""
         return [parse_will(client_id, row) for client_id, row in list(self._will_rows.items())]
-
-
-def _outline(session: Session) -> Outline:
-    window = session.window
-    return Outline(
-        session.client_id,
-        session.owner,
-        session.outlet,
-        session.is_persistent,
-        session.expiry_s,
-        len(session.subscriptions),
-        0 if window is None else window.head - window.tail,
-    )
 
 
 def _is_over(idle_since_ms: int, expiry_s: int, now_ms: int) -> bool:

@@ -6,15 +6,21 @@ from collections.abc import Callable, Hashable
 from time import monotonic
 from typing import Any, TypeVar
 
+from gateway.admin.pace import Pace
 from gateway.admin.rosters.roster import IDLE_S, Roster
 
 Kept = TypeVar("Kept", bound="Roster[Any, Any]")
 
 
 class Rosters:
-    """Some lists, each made when it is first asked for."""
+    """Some lists, each made when it is first asked for.
 
-    def __init__(self) -> None:
+    Args:
+        pace: How often orders of many are made anew.
+    """
+
+    def __init__(self, pace: Pace | None = None) -> None:
+        self._pace = pace or Pace()
         self._kept: dict[Hashable, Roster[Any, Any]] = {}
 
     def __len__(self) -> int:
@@ -26,6 +32,7 @@ class Rosters:
         found = self._kept.get(name)
         if found is None or found.is_worn:
             found = self._kept[name] = make()
+            found.pace = self._pace
         return found  # type: ignore[return-value] # the caller's own name
 
     def tend(self) -> None:

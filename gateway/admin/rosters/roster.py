@@ -1,8 +1,8 @@
 """A long list that is kept between two questions: what came since is taken in, and orders are kept by column.
 
 Of each thing it has a number, in the order they came, and its name; figures are asked of the thing itself when it is
-shown. An order by a figure is made anew as often as costs at most a twentieth of the time, an order by name is never
-old: what came since stands in its place in it.
+shown. An order of many by a figure is made anew every few seconds, so seldom that all such orders take a hundredth of
+the time; an order by name is never old: what came since stands in its place in it.
 
 Source: docs/decisions/0057-lists-kept-sorted.md.
 """
@@ -12,14 +12,15 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from array import array
-from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import compress
 from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from gateway.admin.pace import Pace
 from gateway.admin.rosters.first_page import Chunk, Keyed, find_first, name_chunks, tell_before, walk_spans
+from gateway.admin.rosters.merged_rows import slice_rows
 from gateway.admin.rosters.runs import Runs
 from gateway.admin.rosters.searching import Search, find_hits
 from gateway.admin.rosters.sorting import LOOKS, Key, sort_numbers
@@ -27,11 +28,11 @@ from gateway.admin.steps import Steps
 
 TEXT_COUNT = 1_024  # names in one text
 WAITED_S = 0.05  # an order that costs more is made anew beside the questions, which go by the old one
-SHARE = 20  # an order by a figure is used for so many times what it cost
+SHARE = 20  # an order of few by a figure is used for so many times what it cost
+FEW = 4_000  # things: their order costs 10 ms at most
 FRESH_MAX = 2_000  # things that came since an order was made, before it is made anew
 DEAD_MIN = 1_000  # things or sources that are gone, and more than are there, before a list is worn
 TAKEN_A_STEP = 256  # things of a list without pages that are looked for at once
-PLACED_A_STEP = 16  # new things whose places are looked for at once: some twenty looks each
 FIGURES_A_STEP = 512  # things that are asked for what they have in a column with one look at what none of them passes
 LONG = 10_000  # things; of more the first pages are found before all are in order
 FIRST_MAX = 2_000  # things up to the end of such a page
@@ -95,7 +96,7 @@ class Order(NamedTuple):
     until: int  # the first number that came later
     dead: int  # things that were known to be gone
     made_at_s: float
-    cost_s: float
+    cost_s: float  # the processor's time
 
 
 class Column(NamedTuple, Generic[Thing]):
@@ -119,6 +120,7 @@ class Roster(ABC, Generic[Source, Thing]):
 
     def __init__(self) -> None:
         self.used_at_s = monotonic()
+        self.pace = Pace()  # how often orders of many are made anew
         self._lock = asyncio.Lock()
         self._tasks: dict[str, asyncio.Task[Order]] = {}
         self.is_worn = False  # most of it is gone: the next question is better asked of a new one
@@ -174,7 +176,7 @@ class Roster(ABC, Generic[Source, Thing]):
         low, high = min(max(first, 0), filtered), max(min(end, filtered), 0)
         if column.reverse:
             low, high = filtered - high, filtered - low
-        things = await self._take(await _slice(numbers, fresh, key_of, low, high))
+        things = await self._take(await slice_rows(numbers, fresh, key_of, low, high))
         return Found(count - self._dead, filtered, things[::-1] if column.reverse else things)
 
     async def _take(self, numbers: Sequence[int]) -> list[Thing]:
@@ -339,14 +341,20 @@ class Roster(ABC, Generic[Source, Thing]):
     def _is_old(self, column: str, order: Order) -> bool:
         if len(self._codes) - order.until > FRESH_MAX:
             return True
-        return column != NAME and monotonic() - order.made_at_s > SHARE * order.cost_s
+        if column == NAME:
+            return False
+        if len(self._codes) <= FEW:
+            return monotonic() - order.made_at_s > SHARE * order.cost_s
+        return self.pace.is_due((id(self), column), order.made_at_s)
 
     async def _make_order(self, column: str, key: Key) -> Order:
         try:
-            began_s, count, dead = monotonic(), len(self._codes), self._dead
-            alive: Sequence[int] = range(count) if dead == 0 else await self._choose_alive(range(count))
-            numbers = await sort_numbers(alive, self._make_name_key() if column == NAME else key)
-            made = Order(numbers, count, dead, monotonic(), monotonic() - began_s)
+            steps, count, dead = Steps(), len(self._codes), self._dead
+            alive: Sequence[int] = range(count) if dead == 0 else await self._choose_alive(range(count), steps)
+            numbers = await sort_numbers(alive, self._make_name_key() if column == NAME else key, steps)
+            made = Order(numbers, count, dead, monotonic(), steps.cost_s)
+            if column != NAME and count > FEW:
+                self.pace.note((id(self), column), made.cost_s)
             self._orders.pop(column, None)
             self._orders[column] = made
             if len(self._orders) > ORDERS_MAX:
@@ -355,8 +363,8 @@ class Roster(ABC, Generic[Source, Thing]):
         finally:
             self._tasks.pop(column, None)
 
-    async def _choose_alive(self, numbers: Sequence[int]) -> array[int]:
-        steps, alive = Steps(), array("i")
+    async def _choose_alive(self, numbers: Sequence[int], steps: Steps | None = None) -> array[int]:
+        steps, alive = steps or Steps(), array("i")
         for looked, number in enumerate(numbers):
             if self._thing(number) is not None:
                 alive.append(number)
@@ -376,41 +384,3 @@ async def _choose(numbers: Sequence[int], hits: bytearray) -> array[int]:
         chosen.extend(compress(some, map(hits.__getitem__, some)))
         await steps.rest()
     return chosen
-
-
-async def _slice(numbers: Sequence[int], fresh: Sequence[int], key: Key, low: int, high: int) -> Sequence[int]:
-    """Return the places from `low` to before `high` of two sorted rows as if they were one."""
-    if not fresh:
-        return numbers[low:high]
-    steps = Steps()
-    places: list[int] = []
-    for at, number in enumerate(fresh):
-        place = _place(numbers, key, key(number)) + at
-        # What is looked at meanwhile changes: one that passed another since both were sorted stays behind it.
-        places.append(max(place, places[-1] + 1) if places else place)
-        if at % PLACED_A_STEP == 0:
-            await steps.rest()
-    taken = bisect_left(places, low)
-    shown: list[int] = []
-    for place in range(low, high):
-        if taken < len(places) and places[taken] == place:
-            shown.append(fresh[taken])
-            taken += 1
-        else:
-            shown.append(numbers[place - taken])
-        if place % TAKEN_A_STEP == 0:
-            await steps.rest()
-    return shown
-
-
-def _place(numbers: Sequence[int], key: Key, wanted: Any) -> int:  # noqa: ANN401 - whatever a column has
-    """Return where in a sorted row something stands; what is gone has no key, and stands nowhere in particular."""
-    low, high = 0, 0 if wanted is None else len(numbers)
-    while low < high:
-        middle = (low + high) // 2
-        found = key(numbers[middle])
-        if found is not None and not wanted < found:
-            low = middle + 1
-        else:
-            high = middle
-    return low

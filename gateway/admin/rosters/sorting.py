@@ -19,12 +19,12 @@ LOOKS = 32  # things between two looks at the clock
 Key = Callable[[int], Any]
 
 
-async def sort_numbers(numbers: Sequence[int], key: Key) -> array[int]:
+async def sort_numbers(numbers: Sequence[int], key: Key, steps: Steps | None = None) -> array[int]:
     """Return numbers by what `key` says of each, the least first; equal ones stay in their order.
 
     Those of which it says None are left out.
     """
-    steps = Steps()
+    steps = steps or Steps()
     borders = await _choose_borders(numbers, key, steps)
     members = [array("i") for _ in range(2 * len(borders) + 1)]
     keys: list[list[Any]] = [[] for _ in members]

@@ -25,3 +25,23 @@ async def test_a_walk_gives_what_was_found_and_lets_others_have_their_turn(monke
     other.cancel()
     assert found == [number for number in range(300) if number % 3]
     assert turns >= 300 // steps.LOOKS
+
+
+async def test_steps_cost_what_they_did_and_not_what_others_did_meanwhile(monkeypatch):
+    monkeypatch.setattr(steps, "STEP_S", 0.0)
+    clock_s = [0.0]
+    monkeypatch.setattr(steps, "thread_time", lambda: clock_s[0])
+
+    async def others():
+        while True:
+            clock_s[0] += 100
+            await asyncio.sleep(0)
+
+    other, ours = asyncio.create_task(others()), steps.Steps()
+    for _ in range(5):
+        clock_s[0] += 1
+        await ours.rest()
+    clock_s[0] += 1
+    other.cancel()
+    assert ours.cost_s == 6
+    assert clock_s[0] > 100

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from gateway.admin import totals
+from gateway.admin import pace, totals
 from gateway.admin.totals import TotalsKeeper
 from gateway.inventory import QueueEntry
 
@@ -26,8 +26,8 @@ async def test_those_that_ask_together_wait_for_one_walk(monkeypatch):
         (2, 3, 1, 3, 5, 7, (A,), (), 4, (("", (3, 1, 3)),))
     }
     assert len(walks) == 1
-    monkeypatch.setattr(totals, "FRESH_S", 0.0)
-    monkeypatch.setattr(totals, "SHARE", 0)
+    monkeypatch.setattr(pace, "FRESH_S", 0.0)
+    monkeypatch.setattr(pace, "SHARE", 0)
     await keeper.find()
     assert len(walks) == 2
 
@@ -57,7 +57,7 @@ async def test_each_virtual_host_has_its_own_figures():
 
 @pytest.mark.asyncio
 async def test_a_walk_that_costs_much_is_made_less_often(monkeypatch):
-    monkeypatch.setattr(totals, "FRESH_S", 0.0)
+    monkeypatch.setattr(pace, "FRESH_S", 0.0)
     walks = []
 
     def begin():
@@ -66,6 +66,11 @@ async def test_a_walk_that_costs_much_is_made_less_often(monkeypatch):
 
     keeper = TotalsKeeper(begin, lambda: iter(()), lambda: iter(()))
     for share, expected in ((0, 1), (0, 2), (10**9, 2)):
-        monkeypatch.setattr(totals, "SHARE", share)
+        monkeypatch.setattr(pace, "SHARE", share)
         await keeper.find()
         assert len(walks) == expected
+
+
+async def test_queues_that_a_walk_leaves_out_count_as_queues():
+    found = await TotalsKeeper(lambda: iter([A]), lambda: iter(()), lambda: iter(()), queue_count=lambda: 7).find()
+    assert (found.queues, found.ready, found.deepest) == (7, 3, (A,))

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pamqp.commands import Basic
+from pamqp.commands import Basic, Queue
 
 from core.lmq.queue_name import amqp_level_name
 from gateway.inventory import take_page
@@ -98,3 +98,28 @@ def test_of_a_message_with_a_priority_the_level_says_how_far_it_is(world):
         (fate,) = all_of(world.amqp.inventory().fates(light_queue, 0))
         assert (fate.reader, fate.stage.value) == ("q in /", "taken"), level
     assert all_of(world.amqp.inventory().fates(amqp_level_name(lowest, 6), 0)) == []
+
+
+def test_queues_without_messages_and_readers_are_passed_over_when_used_ones_are_asked_for(world):
+    peer = world.client()
+    for name in ("empty", "ready", "read", "done", "levels"):
+        peer.declare(name, arguments={"x-max-priority": 3} if name == "levels" else None)
+    peer.publish(b"1", key="ready").publish(b"2", key="done").publish(b"3", key="levels", priority=2)
+    reader = world.client()
+    reader.consume("read", no_ack=False)
+
+    def used():
+        return {entry.name: (entry.ready, entry.unacked, entry.readers) for entry in all_of(inventory.used_queues())}
+
+    inventory = world.amqp.inventory()
+    assert used() == {"ready": (1, 0, 0), "read": (0, 0, 1), "done": (1, 0, 0), "levels": (1, 0, 0)}
+    peer.call(Queue.Purge(queue="done"))
+    for _ in range(2):
+        world.amqp.vhosts.drop_expired(world.now_ms)
+        world.turn()
+    assert used() == {"ready": (1, 0, 0), "read": (0, 0, 1), "levels": (1, 0, 0)}
+    peer.publish(b"4", key="empty").publish(b"5", key="done")
+    reader.vanish()
+    assert used() == dict.fromkeys(("ready", "levels", "empty", "done"), (1, 0, 0))
+    peer.call(Queue.Delete(queue="ready"))
+    assert set(used()) == {"levels", "empty", "done"}

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from core.row_format import FIRST
+from gateway.mqtt import session_table
 from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.packets import Will
@@ -204,3 +205,21 @@ def test_will_comes_back_as_it_was(disk, user, host):
     assert back.will == Will(b"w/t", b"\x00gone", 1, is_retained=True)
     table.forget_will(b"c")
     assert disk.open().wills() == []
+
+
+def test_subscriptions_of_sessions_are_counted_also_of_those_that_are_not_loaded(disk, monkeypatch):
+    monkeypatch.setattr(session_table, "TALLIED_A_STEP", 2)
+    table = disk.open()
+    for number in range(5):
+        session = table.create(b"%d" % number, b"", NEVER)
+        for filters in range(number):
+            subscribe(table, session, b"t/%d" % filters, 1, 5)
+    assert [sum(counts) for counts in zip(*table.tallies(), strict=True)] == [10, 0]
+    again = disk.open()
+    assert list(again.loaded()) == []
+    assert [sum(counts) for counts in zip(*again.tallies(), strict=True)] == [10, 0]
+    assert list(again.loaded()) == []
+    walk = again.tallies()
+    next(walk)
+    again.remove(again.find(b"4"))
+    assert sum(count for count, _ in walk) == 5

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from gateway.admin import steps
+from gateway.admin import pace, steps
 from gateway.admin.rosters import first_page, roster as kept
 from gateway.admin.rosters.roster import NAME, Column, Part, Roster
 from gateway.admin.rosters.searching import Search
@@ -103,6 +103,23 @@ async def test_an_order_by_a_figure_is_made_anew_and_a_dear_one_beside_the_quest
             await asyncio.sleep(0)
 
 
+async def test_an_order_of_many_is_made_anew_when_it_is_its_turn(monkeypatch):
+    monkeypatch.setattr(kept, "FEW", 9)
+    clock_s = [1_000.0]
+    monkeypatch.setattr(pace, "monotonic", lambda: clock_s[0])
+    monkeypatch.setattr(kept, "monotonic", lambda: clock_s[0])
+    things = [_Thing(f"q{number}", number) for number in range(10)]
+    roster = _Shelves(a=things)
+    assert _names(await roster.find(BY_DEPTH, 0, 2, None)) == ["q0", "q1"]
+    roster.pace.note((id(roster), "depth"), 0.2)
+    things[0].depth = 99
+    clock_s[0] += 0.2 * pace.SHARE - 1
+    (first, second) = (await roster.find(BY_DEPTH, 0, 2, None)).things
+    assert (first.name, first.depth, second.name) == ("q0", 99, "q1")  # figures are those of the moment
+    clock_s[0] += 1
+    assert _names(await roster.find(BY_DEPTH, 0, 2, None)) == ["q1", "q2"]
+
+
 async def test_a_source_that_comes_later_is_in_the_list(monkeypatch):
     roster = _Shelves(a=[_Thing("x")])
     assert _names(await roster.find(BY_NAME, 0, ALL, None)) == ["x"]
@@ -162,14 +179,6 @@ async def test_a_first_page_of_as_many_as_fill_their_texts_has_no_name_too_many(
     roster = _Shelves(a=list(map(_Thing, names)))
     found = await roster.find(BY_NAME._replace(reverse=reverse), 0, 5, Search(lambda name: "q15" in name, "q15"))
     assert (found.filtered, _names(found)) == (10, sorted(names[150:], reverse=reverse)[:5])
-
-
-@pytest.mark.parametrize("figures", [{10: None, 11: 3}, {10: 9, 11: 0}, {10: 9, 11: None}])
-async def test_new_things_that_change_or_go_while_they_are_put_in_place_are_each_there_once(figures):
-    numbers = range(5)
-    shown = await kept._slice(numbers, [10, 11], lambda number: figures.get(number, number), 0, 7)
-    assert sorted(shown) == [*numbers, 10, 11]
-    assert [number for number in shown if number < 10] == list(numbers)
 
 
 async def test_list_is_worn_when_most_of_its_sources_are_gone_also_those_that_had_nothing():

@@ -1,0 +1,38 @@
+"""How often all things are looked at anew: all work of that kind together takes a hundredth of the time.
+
+What it costs is the processor's time of its steps, not the time until its end: others have their turns between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from time import monotonic
+
+SHARE = 100  # times what all of it costs together passes until the same is done again
+FRESH_S = 5.0  # at least: as often as RabbitMQ's own console asks
+USED_S = 60.0  # so long after the last question a piece of work counts
+
+
+class Pace:
+    """The pieces of work that somebody wants to be done again and again, with what each cost the last time."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, tuple[float, float]] = {}  # by piece: cost, and the moment of the last question
+
+    def is_due(self, piece: Hashable, done_at_s: float) -> bool:
+        """Return whether a piece of work that somebody asks for, and that was done at a moment, is to be done again."""
+        now_s = monotonic()
+        cost_s, _ = self._known.get(piece, (0.0, 0.0))
+        self._known[piece] = cost_s, now_s
+        return now_s - done_at_s >= self.period_s()
+
+    def note(self, piece: Hashable, cost_s: float) -> None:
+        """Note what a piece of work cost now."""
+        self._known[piece] = cost_s, monotonic()
+
+    def period_s(self) -> float:
+        """Return how many seconds pass between two times that the same is done."""
+        before_s = monotonic() - USED_S
+        for piece in [piece for piece, (_, asked_at_s) in self._known.items() if asked_at_s < before_s]:
+            del self._known[piece]
+        return max(FRESH_S, SHARE * sum(cost_s for cost_s, _ in self._known.values()))
