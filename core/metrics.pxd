@@ -6,6 +6,7 @@ cdef class DoorMetrics:
     cdef public long long acknowledged
     cdef public long long messages_in
     cdef public long long messages_out
+    cdef public long long redelivered
     cdef public long long bytes_in
     cdef public long long bytes_out
     cdef public long long connections

@@ -30,6 +30,7 @@ class DoorMetrics:
         "messages_out",
         "name",
         "publishers_held",
+        "redelivered",
         "refused",
         "sessions",
     )
@@ -39,6 +40,7 @@ class DoorMetrics:
         self.acknowledged = 0  # messages by MQTT's subscribers, at QoS 1 and 2
         self.messages_in = 0
         self.messages_out = 0
+        self.redelivered = 0  # of those handed out: clients had, or may have had, them before
         self.bytes_in = 0
         self.bytes_out = 0
         self.connections = 0

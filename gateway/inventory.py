@@ -77,6 +77,7 @@ class SessionEntry(NamedTuple):
     is_persistent: bool
     subscriptions: int
     inflight: int  # messages sent and not acknowledged
+    redelivered: int = 0  # messages sent once more, since the gateway loaded it
 
 
 class GroupEntry(NamedTuple):
@@ -88,6 +89,7 @@ class GroupEntry(NamedTuple):
     next_offset: int  # the first message that it has not done
     lag: int  # messages from there on
     members: int  # clients of the group that are connected
+    redelivered: int = 0  # messages that it was given once more, since the start
 
 
 class QueueEntry(NamedTuple):

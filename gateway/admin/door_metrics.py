@@ -12,6 +12,7 @@ from core.metrics import DoorMetrics
 COUNTERS = (
     ("messages_in", "Messages taken in."),
     ("messages_out", "Messages handed out."),
+    ("redelivered", "Messages handed out once more; messages out has them, too."),
     ("bytes_in", "Bytes of bodies taken in."),
     ("bytes_out", "Bytes of bodies handed out."),
     ("connections_total", "Connections opened since the start."),

@@ -12,6 +12,7 @@ class DoorOverview(BaseModel):
 
     messages_in: int
     messages_out: int
+    redelivered: int
     bytes_in: int
     bytes_out: int
     connections: int

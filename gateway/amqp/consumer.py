@@ -131,6 +131,8 @@ class Consumer:
     def deliver(self, stored: StoredBatch) -> None:
         """Send these messages, which are the consumer's until they are settled."""
         self._encoder.tells_offsets = False
+        if stored.attempt[0] > 1:  # new messages and others are never taken together
+            self._metrics.redelivered += stored.count
         self.send(stored)
         if self.no_ack:
             self.queue.pop.ack_many(stored.queue_offset, stored.count)

@@ -201,6 +201,7 @@ class Reading:
         encoder = self._encoder
         encoder.tells_offsets = False
         encoder.counts_deliveries = queue.counts_deliveries
+        self._metrics.redelivered += stored.attempt[0] > 1
         data = encoder.encode_get_ok(stored, channel.number, tag, self._output.payload_max, left)
         if method.no_ack:
             pop.ack_many(stored.queue_offset, 1)

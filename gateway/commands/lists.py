@@ -94,7 +94,7 @@ KINDS = (
         "/api/lmq/sessions",
         _columns(
             client="client", user="user", connected="connected", persistent="persistent",
-            subscriptions="subscriptions", inflight="inflight",
+            subscriptions="subscriptions", inflight="inflight", again="redelivered",
         ),
         "/api/lmq/sessions/{}",
     ),
@@ -113,7 +113,7 @@ KINDS = (
         "groups",
         "Groups of RocketMQ consumers, with their lag.",
         "/api/lmq/groups",
-        _columns(group="group", queue="queue", lag="lag", next="next_offset", members="members"),
+        _columns(group="group", queue="queue", lag="lag", next="next_offset", members="members", again="redelivered"),
         "",
     ),
     Kind(

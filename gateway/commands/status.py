@@ -16,13 +16,14 @@ from gateway.commands.output import Column, fit_table, print_facts, print_table,
 DEEPEST = 15  # queues that `lmq top` shows
 DEEPEST_QUEUES = {"door": "amqp", "sort": "messages_ready", "sort_reverse": True, "page": 1, "page_size": DEEPEST}
 SPARE = ("light queue", "next", "door", "kept", "readers", "vhost", "unacked", "out/s", "in/s")  # on narrow terminals
-SPARE_OF_DOORS = ("sessions", "messages out", "messages in", "connections")
+SPARE_OF_DOORS = ("again", "sessions", "messages out", "messages in", "connections")
 DOORS = (
     Column("door", "door"),
     Column("connections", "connections"),
     Column("sessions", "sessions"),
     Column("messages in", "messages_in"),
     Column("messages out", "messages_out"),
+    Column("again", "redelivered"),
     Column("in/s", "in_rate"),
     Column("out/s", "out_rate"),
 )

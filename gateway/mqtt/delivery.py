@@ -250,6 +250,8 @@ class Delivery(Redelivery):
         if subscription.qos:
             window = session.open_window(self.inflight_max)
             data = encoder.encode(batch, subscription.qos, window.next_id(), subscription.dup_until, 0, form)
+            if subscription.dup_until:
+                self._note_again(session)
             enter(self, subscription)
             if subscription.floor_slot != NO_SLOT:
                 keep_places(self, subscription, subscription.position)

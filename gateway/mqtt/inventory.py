@@ -231,4 +231,5 @@ def describe_session(session: Outline) -> SessionEntry:
         is_persistent=session.is_persistent,
         subscriptions=session.subscription_count,
         inflight=session.inflight_count,
+        redelivered=session.redelivered,
     )

@@ -37,6 +37,7 @@ cdef class Form:
 cdef class PublishEncoder:
     cdef public Py_ssize_t id_count
     cdef public Py_ssize_t body_bytes
+    cdef public Py_ssize_t dup_count
     cdef int[::1] _id_positions
     cdef unsigned char[::1] _out
     cdef Py_ssize_t _size
@@ -77,7 +78,8 @@ cdef class PublishEncoder:
 
     @cython.locals(
         block_size=Py_ssize_t, is_5=bint, alias=int, keeps_retain=bint, block="unsigned char[::1]", first=int,
-        pos=Py_ssize_t, ids=Py_ssize_t, i=Py_ssize_t, qos=int, topic_size=Py_ssize_t, body_size=Py_ssize_t, dup=int
+        pos=Py_ssize_t, ids=Py_ssize_t, i=Py_ssize_t, qos=int, topic_size=Py_ssize_t, body_size=Py_ssize_t, dup=int,
+        dups=Py_ssize_t
     )
     cdef Py_ssize_t _write(
         self, StoredBatch batch, const unsigned char[::1] buf, unsigned char[::1] out, int granted_qos, int next_id,

@@ -66,12 +66,14 @@ class PublishEncoder:
 
     A message goes out at the lower of its own QoS and the granted one; one without the mark of the gateway's doors
     came from a RocketMQ producer and counts as QoS 1. Properties are written in MQTT 5 alone. After `encode`,
-    `id_count` is how many packet identifiers were written and `body_bytes` the size of all bodies.
+    `id_count` is how many packet identifiers were written and `body_bytes` the size of all bodies; where `dup_until`
+    was given, `dup_count` is how many were marked as sent again.
     """
 
     def __init__(self, capacity: int = BATCH_COUNT_MAX) -> None:
         self.id_count = 0
         self.body_bytes = 0
+        self.dup_count = 0
         self._id_positions = array("i", bytes(4 * capacity))
         self._out = bytearray(_SCRATCH_BYTES)
         self._size = 0
@@ -214,6 +216,7 @@ class PublishEncoder:
     ) -> int:
         pos = 0
         ids = 0
+        dups = 0
         block_size = 0
         is_5 = form.level == _LEVEL_5
         keeps_retain = form.keeps_retain
@@ -221,8 +224,10 @@ class PublishEncoder:
         for i in range(batch.count):
             qos = _effective_qos(batch.flag[i], granted_qos)
             dup = 8 if batch.queue_offset[i] < dup_until else 0
-            if dup and not qos:
-                continue
+            if dup:
+                if not qos:
+                    continue
+                dups += 1
             topic_size = batch.topic_end[i] - batch.topic_start[i]
             body_size = batch.body_end[i] - batch.body_start[i]
             if is_5:
@@ -249,6 +254,7 @@ class PublishEncoder:
             octets.copy_bytes(out, pos, buf, batch.body_start[i], body_size)
             pos += body_size
         self.id_count = ids
+        self.dup_count = dups
         return pos
 
     def _patch(self, out: bytearray, next_id: int) -> int:

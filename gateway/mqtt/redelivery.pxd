@@ -14,6 +14,8 @@ cdef class Redelivery(Desk):
     cdef object _waiting
     cdef dict _backlogs
 
+    cdef _note_again(self, Session session)
+
     @cython.locals(level=int, keeps_retain=bint)
     cpdef Form _form_of(self, Subscription subscription)
 

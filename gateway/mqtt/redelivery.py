@@ -128,6 +128,7 @@ class Redelivery(Desk):
         qos = _EXACT if window.state_of(number) == EXACT_SENT else 1
         form = Form(session.level, self.now_ms) if subscription is None else self._form_of(subscription)
         data = self.encoder.encode(batch, qos, number % ID_COUNT + 1, _ALL, retain, form)
+        self._note_again(session)
         return self._write(session, data, batch)
 
     def _send_release(self, session: Session, number: int) -> int:
@@ -187,6 +188,11 @@ class Redelivery(Desk):
             self.catch_ups.end(catch_up)
             self.exact.forget_slot(session, catch_up.slot)
             session.drop_catch_up(catch_up)
+
+    def _note_again(self, session: Session) -> None:
+        """Count what the encoder marked as sent again."""
+        self.metrics.redelivered += self.encoder.dup_count
+        session.redelivered += self.encoder.dup_count
 
     def _form_of(self, subscription: Subscription) -> Form:
         """Return how a subscription is written to now."""

@@ -47,6 +47,7 @@ cdef class Session:
     cdef public set taken
     cdef public list shared
     cdef public long long exact_number
+    cdef public long long redelivered
     cdef public object pace
     cdef public int level
     cdef public long long next_look_ms

@@ -151,6 +151,7 @@ class Session:
         "pace",
         "packet_bytes_max",
         "receive_max",
+        "redelivered",
         "retained_inflight",
         "shared",
         "sources",
@@ -174,6 +175,7 @@ class Session:
         self.taken: set[int] | None = None
         self.shared: list[Subscription] = []  # shared subscriptions that are read for
         self.exact_number = 0
+        self.redelivered = 0  # messages sent again, as unacknowledged ones of a connection before, since it was loaded
         self.aliases: TopicAliases | None = None  # where the client takes some
         self.pace: Pace | None = None  # where it may not be sent messages as fast as they come
         self.level = 0

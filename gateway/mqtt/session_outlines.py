@@ -18,6 +18,7 @@ class Outline(NamedTuple):
     expiry_s: int
     subscription_count: int
     inflight_count: int
+    redelivered: int = 0
 
 
 def outline_of(session: Session) -> Outline:
@@ -31,4 +32,5 @@ def outline_of(session: Session) -> Outline:
         session.expiry_s,
         len(session.subscriptions),
         0 if window is None else window.head - window.tail,
+        session.redelivered,
     )

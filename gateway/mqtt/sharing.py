@@ -195,6 +195,7 @@ class SharedGroup(Reader):
                 break  # what is next is on its way
             if taken * left > ready:
                 self._next = place + 1  # those after it got one less and come first next time
+            self._note_again(taken)
             ready -= taken
             total += self._batch.record_end[taken - 1] - self._batch.record_start[0]
             self._deliver(subscription, now_ms)
@@ -218,6 +219,7 @@ class SharedGroup(Reader):
             if self._room_of(member, now_ms) > 0:
                 self._assigned.take_back(member)
         taken = self._pop.take(batch, min(self._assigned.room, BATCH_COUNT_MAX), TAKE_BYTES_MAX, 0, now_ms)
+        self._note_again(taken)
         for i in range(max(taken, 0)):
             member = self._assigned.choose(members, find_key(batch, i, strategy))
             self._assigned.add(member, batch.queue_offset[i], now_ms)
@@ -311,6 +313,11 @@ class SharedGroup(Reader):
             session.pace.note(count, size, now_ms)
         desk.metrics.messages_out += count
         desk.metrics.bytes_out += size
+
+    def _note_again(self, taken: int) -> None:
+        """Count what was taken, where members had it before: new messages and others are never taken together."""
+        if taken > 0 and self._batch.attempt[0] > 1:
+            self._desk.metrics.redelivered += taken
 
     def _give_for_good(self, subscription: Subscription, exact: list[tuple[int, int]]) -> None:
         """Write down which messages at QoS 2 are a session's now, before they are done for the group."""

@@ -65,6 +65,7 @@ class RocketmqInventory(Inventory):
                 next_offset=offset,
                 lag=max(end - max(offset, broker.min_offset(queue_ref)), 0) if queue_ref >= 0 else 0,
                 members=0 if live is None else len(live.members),
+                redelivered=self._services.retried.find(group, key),
             )
 
     def queues(self) -> Iterator[QueueEntry | None]:

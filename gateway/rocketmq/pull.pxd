@@ -39,6 +39,7 @@ cdef class PullService:
     cdef object _groups
     cdef object _subscriptions
     cdef DoorMetrics _metrics
+    cdef object _retried
     cdef Cache _queues
     cdef StoredBatch _batch
     cdef bint _is_away

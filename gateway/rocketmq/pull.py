@@ -34,6 +34,7 @@ from gateway.rocketmq.picked_records import (
     sum_bodies,
 )
 from gateway.rocketmq.pull_codes import encode_busy, encode_empty, judge_pull, make_found_header
+from gateway.rocketmq.retried import Retried
 from gateway.rocketmq.topic_table import PERM_READ, TopicTable, queue_key
 from lmq.remoting.commands import Command, encode_prefix
 from lmq.remoting.response_codes import ResponseCode
@@ -145,12 +146,15 @@ class PullService:
         groups: GroupTable,
         subscriptions: Subscriptions,
         metrics: DoorMetrics,
+        *,
+        retried: Retried,
     ) -> None:
         self._broker = broker
         self._topics = topics
         self._groups = groups
         self._subscriptions = subscriptions
         self._metrics = metrics
+        self._retried = retried
         self._queues = Cache(broker.caches, "rocketmq_queues", _measure)  # as asked for -> key and number
         self._batch = StoredBatch(COUNT_MAX)
         self._is_away = False  # what the last read asked for is on its way
@@ -388,6 +392,7 @@ class PullService:
                 break
         self._metrics.messages_out += count
         self._metrics.bytes_out += bodies
+        self._retried.note_pulled(pull.key, count)
         pull.puller.held.note(count, bodies, now_ms)
         return end
 

@@ -39,6 +39,7 @@ from gateway.rocketmq.pop.taking import Taker
 from gateway.rocketmq.pull import PullService
 from gateway.rocketmq.replies import Replies, reply_topic
 from gateway.rocketmq.request_modes import RequestModes
+from gateway.rocketmq.retried import Retried
 from gateway.rocketmq.send import SendService
 from gateway.rocketmq.send_back import SendBack
 from gateway.rocketmq.send_pace import SendPace
@@ -112,11 +113,12 @@ class RocketmqServices:
         self.admin = TopicAdmin(broker, topics, groups, self.clients)
         modes = RequestModes(broker.table("rocketmq_request_modes"))
         self.assignment = Assignment(topics, self.clients, modes, settings.broker_name)
-        self.pulls = PullService(broker, topics, groups, self.clients, self.metrics)
+        self.retried = Retried(self.metrics)
+        self.pulls = PullService(broker, topics, groups, self.clients, self.metrics, retried=self.retried)
         self.offsets = ConsumerManage(broker, topics)
         self.claims = Claims(broker, self.offsets.is_young)
         dead = DeadLetters(broker, groups, self.backs)
-        taker = Taker(broker, self.claims, dead, self.metrics, settings.broker_name)
+        taker = Taker(broker, self.claims, dead, self.metrics, settings.broker_name, retried=self.retried)
         self.pops = PopService(broker, topics, groups, taker)
         self.peeks = Peeker(broker, self.claims, self.pops)
         self.settling = Settling(broker, topics, self.claims, self.pops.note_settled)

@@ -45,6 +45,7 @@ async def list_groups(
 ) -> Response:
     """The groups, each with the queues on which it has a place, and its lag there.
 
+    `redelivered` counts the messages that a group was given once more since the start, by POP or from its retry topic.
     `internal` has the gateway's own among them: those that keep how far timed messages, transactions
     and dead letters that were sent back are.
     A caller that does not see all is told of none.
@@ -88,8 +89,13 @@ def _tell(entry: GroupEntry) -> Item:
         "next_offset": entry.next_offset,
         "lag": entry.lag,
         "members": entry.members,
+        "redelivered": entry.redelivered,
         "light_queue": entry.light_queue,
     }
 
 
-GROUP: Kind[GroupEntry] = Kind(name=lambda entry: entry.group, describe=_tell, figures={"lag": lambda entry: entry.lag})
+GROUP: Kind[GroupEntry] = Kind(
+    name=lambda entry: entry.group,
+    describe=_tell,
+    figures={"lag": lambda entry: entry.lag, "redelivered": lambda entry: entry.redelivered},
+)

@@ -142,6 +142,7 @@ def tell_session(entry: SessionEntry) -> Item:
         "persistent": entry.is_persistent,
         "subscriptions": entry.subscriptions,
         "inflight": entry.inflight,
+        "redelivered": entry.redelivered,
     }
 
 
@@ -179,5 +180,6 @@ SESSION: Kind[SessionEntry] = Kind(
         "persistent": lambda entry: entry.is_persistent,
         "subscriptions": lambda entry: entry.subscriptions,
         "inflight": lambda entry: entry.inflight,
+        "redelivered": lambda entry: entry.redelivered,
     },
 )

@@ -21,6 +21,7 @@ from gateway.rocketmq.pop.dead import DeadLetters, Spent
 from gateway.rocketmq.pop.orders import Orders
 from gateway.rocketmq.pop.receipts import ORDERED_REVIVE_QUEUE, Given, Receipt, describe, format_receipt
 from gateway.rocketmq.pop.room import QueueWatch, Room
+from gateway.rocketmq.retried import Retried
 from gateway.rocketmq.topic_table import RETRY_PREFIX
 from lmq.remoting.commands import FLAG_RESPONSE, Command, encode_header, encode_prefix
 from lmq.remoting.response_codes import ResponseCode
@@ -86,15 +87,24 @@ class Taker:
         dead: Where messages go that were tried too often.
         metrics: The door's counters.
         broker_name: Our name in receipts.
+        retried: Counts what groups had before.
     """
 
     def __init__(
-        self, broker: Broker, claims: Claims, dead: DeadLetters, metrics: DoorMetrics, broker_name: str
+        self,
+        broker: Broker,
+        claims: Claims,
+        dead: DeadLetters,
+        metrics: DoorMetrics,
+        broker_name: str,
+        *,
+        retried: Retried,
     ) -> None:
         self._broker = broker
         self._claims = claims
         self._dead = dead
         self._metrics = metrics
+        self._retried = retried
         self._broker_name = broker_name
         self._batch = StoredBatch(COUNT_MAX)
         self._picked = array("i", bytes(4 * COUNT_MAX))
@@ -213,6 +223,8 @@ class Taker:
         else:
             offsets, counts = self._write_each(watch, taken, answer, wanted, now_ms)
         if offsets:
+            if batch.attempt[picked[0]] > 1 or watch.key.startswith(RETRY_PREFIX):
+                self._retried.note(wish.group, watch.key, len(offsets))
             answer.given.append(Given(watch.queue_id, offsets, counts))
             answer.count += len(offsets)
             answer.asked.append(Asked(taken, watch.queue_id, offsets, answer.receipt.until_ms))

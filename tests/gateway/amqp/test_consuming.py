@@ -75,6 +75,17 @@ def test_rejected_messages_are_shown_again_or_dropped(world):
     assert peer.take() == []
     assert peer.declare("q", passive=True).message_count == 0
     assert world.amqp_counts.dropped["rejected"] == 3
+    assert world.amqp_counts.redelivered == 2
+
+
+def test_what_a_get_gives_once_more_is_counted(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(b"1", key="q")
+    for count in range(3):
+        (got,) = peer.send(Basic.Get(queue="q")).messages()
+        assert world.amqp_counts.redelivered == count
+        peer.send(Basic.Reject(got.tag, requeue=True))
 
 
 def test_recover_shows_everything_again(world):

@@ -2,7 +2,53 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support import mqtt
+
+
+def test_what_is_sent_again_is_counted_of_the_door_and_of_the_session(world):
+    peer = world.client(b"s", (b"t", 1), clean=False)
+    other = world.client(b"o", (b"t", 1))
+    world.client(b"p").send(*[mqtt.publish(b"t", b"%d" % i, qos=i % 2, packet_id=1) for i in range(6)])
+    for one in peer.take_deliveries()[:3]:  # the second was at QoS 1
+        peer.send(*[mqtt.puback(one.packet_id)] if one.qos else [])
+    assert len(other.take_deliveries()) == 6
+    for _ in range(2):
+        peer.vanish()
+        peer = world.connect(b"s", clean=False)
+        assert [(d.body, d.dup) for d in peer.take_deliveries()] == [(b"3", True), (b"5", True)]
+    sessions = {one.client: one.redelivered for one in world.door.inventory().sessions() if one is not None}
+    assert sessions == {"s": 4, "o": 0, "p": 0}
+    assert world.counts.redelivered == 4
+
+
+def test_what_may_have_been_sent_before_a_restart_is_counted(world):
+    peer = world.client(b"s", (b"t", 1), clean=False)
+    world.client(b"p").send(*[mqtt.publish(b"t", b"%d" % i, qos=1, packet_id=1) for i in range(5)])
+    first, *_ = peer.take_deliveries()
+    peer.send(mqtt.puback(first.packet_id))
+    peer.vanish()
+    world.close()
+    world.open()
+    before = world.counts.redelivered
+    got = world.connect(b"s", clean=False).take_deliveries()
+    assert world.counts.redelivered - before == sum(one.dup for one in got) == 4
+    world.client(b"p").send(mqtt.publish(b"t", b"new", qos=1, packet_id=1))
+    assert world.counts.redelivered - before == 4
+
+
+@pytest.mark.parametrize("strategy", ["round_robin", "hash_topic"])
+def test_what_another_member_of_a_shared_group_had_is_counted(make_world, strategy):
+    world = make_world(shared_strategy=strategy)
+    leaver = world.client(b"a", (b"$share/g/t", 1))
+    world.client(b"p").send(*[mqtt.publish(b"t", b"%d" % i, qos=1, packet_id=1) for i in range(4)])
+    assert len(leaver.take_deliveries()) == 4
+    assert world.counts.redelivered == 0
+    stayer = world.client(b"b", (b"$share/g/t", 1))
+    leaver.vanish()
+    assert [one.body for one in stayer.take_deliveries()] == [b"0", b"1", b"2", b"3"]
+    assert world.counts.redelivered == 4
 
 
 def test_what_is_sent_again_waits_for_the_outlet(world):

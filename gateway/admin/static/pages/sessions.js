@@ -15,6 +15,7 @@ const COLUMNS = [
   { title: "Persistent", sort: "persistent", read: (one) => yes(one.persistent) },
   { title: "Subscriptions", isNumber: true, sort: "subscriptions", read: (one) => count(one.subscriptions) },
   { title: "In flight", isNumber: true, sort: "inflight", read: (one) => count(one.inflight) },
+  { title: "Again", isNumber: true, sort: "redelivered", read: (one) => count(one.redelivered) },
 ];
 
 const OWED = [

@@ -24,6 +24,7 @@ async def test_groups_tell_their_lag_and_are_sent_elsewhere(tmp_path):
             "next_offset": 0,
             "lag": 1,
             "members": 0,
+            "redelivered": 0,
             "light_queue": key,
         }
         gateway.broker.consumer_offsets.commit(b"CID_RMQ_SYS_TIMER", b"rmq_sys_wheel_timer/1", 0)
