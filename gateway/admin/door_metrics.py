@@ -8,6 +8,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from core.metrics import DoorMetrics
+from gateway.amqp.deaths import DELIVERY_LIMIT, EXPIRED, MAXLEN, REJECTED
+from gateway.rocketmq.send_back import BACK, SPENT
 
 COUNTERS = (
     ("messages_in", "Messages taken in."),
@@ -29,6 +31,10 @@ REASONS = (
     ("logins", "outcome", "Logins, by what became of them."),
     ("dead_letters", "reason", "Messages that were stored as dead letters."),
 )
+BEGUN = {  # what is told as 0 from the start, as an alert asks for its increase: the first would be none
+    ("amqp", "dead_letters"): tuple(reason.decode() for reason in (DELIVERY_LIMIT, EXPIRED, MAXLEN, REJECTED)),
+    ("rocketmq", "dead_letters"): (SPENT, BACK),
+}
 
 
 def door_families(doors: list[DoorMetrics]) -> Iterator[Metric]:
@@ -52,7 +58,8 @@ def reason_families(doors: list[DoorMetrics]) -> Iterator[Metric]:
     for name, label, text in REASONS:
         family = CounterMetricFamily(f"lmq_{name}", text, labels=["door", label])
         for door in doors:
-            for reason, count in sorted(getattr(door, name).items()):
+            counts = dict.fromkeys(BEGUN.get((door.name, name), ()), 0) | getattr(door, name)
+            for reason, count in sorted(counts.items()):
                 family.add_metric([door.name, reason], count)
         yield family
 

@@ -22,6 +22,7 @@ from lmq.remoting.message_codec import Record, decode_stored
 from lmq.remoting.response_codes import ResponseCode
 
 LEVEL_FIRST = 3  # of a message that failed for the first time, where the client leaves it to us: 10 s
+BACK = "rejected"  # why a message is a dead letter: a consumer said so
 SPENT = "attempts"  # why a message is a dead letter: it was given as often as its group wants
 VERSION_WITH_LIMIT = 121  # clients from 3.4.9 on say how often they want a message
 RETRY_TOPIC = b"RETRY_TOPIC"
@@ -101,7 +102,7 @@ class SendBack:
             route = self._retry_route(failed.group, group.retryQueueNums, level)
         self._store(record, route, level, failed.now_ms)
         if is_spent:
-            self._metrics.bury("rejected" if failed_level < 0 else SPENT)
+            self._metrics.bury(BACK if failed_level < 0 else SPENT)
         self._answer(failed)
 
     def bury(self, data: bytes, group: bytes, times_before: int, now_ms: int) -> int:

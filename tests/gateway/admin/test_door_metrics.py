@@ -27,6 +27,16 @@ def test_logins_and_dead_letters_are_told_by_what_became_of_them():
     assert samples["lmq_dead_letters_total", "amqp", "rejected"] == 3
 
 
+def test_dead_letters_are_told_as_none_before_the_first_so_that_it_is_an_increase():
+    told = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in reason_families([DoorMetrics("amqp"), DoorMetrics("rocketmq"), DoorMetrics("mqtt")])
+        for sample in family.samples
+    }
+    reasons = {"amqp": ("delivery_limit", "expired", "maxlen", "rejected"), "rocketmq": ("attempts", "rejected")}
+    assert told == {("lmq_dead_letters_total", door, each): 0 for door, found in reasons.items() for each in found}
+
+
 def test_each_listener_has_its_own_connections():
     family = listener_family([("mqtt", "ws", "127.0.0.1:8083", 4)])
     assert [(*sample.labels.values(), sample.value) for sample in family.samples] == [

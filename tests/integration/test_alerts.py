@@ -1,0 +1,93 @@
+"""Each alert of deploy/ fires on what it is for, by promtool, and none on a gateway that is well."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from tests.support.sources import ROOT
+
+ALERTS = ROOT / "deploy/prometheus/alerts.yml"
+HERE = 'job="lmq",instance="a:15672"'
+BUCKETS = ("0.1", "1", "5", "10", "+Inf")
+WELL = {  # what every gateway tells, a sample a minute
+    "up{%s}": "1x90",
+    "lmq_up{%s}": "1x90",
+    "process_start_time_seconds{%s}": "0x90",
+    "lmq_disk_low{%s}": "0x90",
+    "lmq_disk_free_bytes{%s}": "9000000000x90",
+    "lmq_disk_free_bytes_min{%s}": "200000000x90",
+    'lmq_deepest_queue_messages{%s,queue="q",vhost="/"}': "20000x90",
+    'lmq_oldest_queue_message_age_seconds{%s,queue="q",vhost="/"}': "60x90",
+    'lmq_dead_letters_total{%s,door="amqp",reason="rejected"}': "0x90",
+    'lmq_redelivered_total{%s,door="mqtt"}': "0+60x90",
+    'lmq_messages_out_total{%s,door="mqtt"}': "0+6000x90",
+    'lmq_logins_total{%s,door="mqtt",outcome="wrong"}': "0+6x90",
+    "lmq_sync_seconds_sum{%s}": "0+1x90",
+    "lmq_sync_seconds_count{%s}": "0+1000x90",
+    "lmq_loop_delay_seconds{%s}": "0.01x90",
+    'lmq_alarm{%s,alarm="memory_low"}': "0x90",
+    "lmq_addresses_refused{%s}": "0x90",
+    "lmq_newcomers_wait{%s}": "0x90",
+    'lmq_connections{%s,door="mqtt"}': "10000x90",
+    'lmq_connections_opened_total{%s,door="mqtt"}': "0+900x90",
+    'lmq_bridge_connected{%s,bridge="cloud"}': "1x90",
+    "lmq_records_damaged_total{%s}": "0x90",
+    'lmq_certificate_expires_seconds{%s,address="a:8883"}': "9000000x90",
+    **{f'lmq_delayed_lateness_seconds_bucket{{%s,le="{bound}"}}': "0+60x90" for bound in BUCKETS},
+}
+ILL = {
+    "LmqDown": {"up{%s}": "1x70 0x20", "lmq_up{%s}": "1x70 stale"},
+    "LmqRestarts": {"process_start_time_seconds{%s}": "0x80 4900x3 5150x6"},
+    "LmqDiskLow": {"lmq_disk_low{%s}": "0x88 1x2"},
+    "LmqDiskFillsUp": {"lmq_disk_free_bytes{%s}": "9000000000-50000000x90"},
+    "LmqQueueGrows": {'lmq_deepest_queue_messages{%s,queue="q",vhost="/"}': "20000+10x90"},
+    "LmqQueueStands": {'lmq_oldest_queue_message_age_seconds{%s,queue="q",vhost="/"}': "0+60x90"},
+    "LmqDeadLetters": {'lmq_dead_letters_total{%s,door="amqp",reason="rejected"}': "0x85 1x5"},
+    "LmqRedeliveries": {'lmq_redelivered_total{%s,door="mqtt"}': "0+5000x90"},
+    "LmqLoginsFail": {'lmq_logins_total{%s,door="mqtt",outcome="wrong"}': "0+120x90"},
+    "LmqTimedMessagesLate": {
+        'lmq_delayed_lateness_seconds_bucket{%s,le="5"}': "0+10x90",
+        'lmq_delayed_lateness_seconds_bucket{%s,le="1"}': "0+10x90",
+        'lmq_delayed_lateness_seconds_bucket{%s,le="0.1"}': "0+10x90",
+    },
+    "LmqSyncSlow": {"lmq_sync_seconds_sum{%s}": "0+200x90"},
+    "LmqLoopLate": {"lmq_loop_delay_seconds{%s}": "0.3x90"},
+    "LmqMemoryLow": {'lmq_alarm{%s,alarm="memory_low"}': "0x88 1x2"},
+    "LmqAddressesRefused": {"lmq_addresses_refused{%s}": "0x60 1 0 1x2 0 1x4 0 1x8 0 1x16"},  # twice as long each time
+    "LmqConnectionsExhausted": {"lmq_newcomers_wait{%s}": "0x80 1x10"},
+    "LmqConnectionChurn": {
+        'lmq_connections_opened_total{%s,door="mqtt"}': "0+900x90",
+        'lmq_connections{%s,door="mqtt"}': "30x90",
+    },
+    "LmqBridgeDown": {'lmq_bridge_connected{%s,bridge="cloud"}': "1x80 0x10"},
+    "LmqDamage": {"lmq_records_damaged_total{%s}": "1x90", "process_start_time_seconds{%s}": "3000x90"},
+    "LmqCertificateExpires": {'lmq_certificate_expires_seconds{%s,address="a:8883"}': "1000000x90"},
+}
+
+
+def _alerts():
+    return re.findall(r"alert: (\w+)", ALERTS.read_text())
+
+
+def test_there_is_an_illness_for_each_alert():
+    assert sorted(ILL) == sorted(_alerts())
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="Debian's package prometheus has promtool")
+@pytest.mark.parametrize("ill", [None, *ILL])
+def test_an_alert_fires_on_what_it_is_for_and_no_other_does(tmp_path, ill):
+    told = {**WELL, **ILL.get(ill, {})}
+    series = [{"series": name % HERE, "values": values} for name, values in told.items()]
+    other = [{"series": name % HERE.replace("a:", "b:"), "values": values} for name, values in WELL.items()]
+    asked = [{"expr": 'count by (alertname) (ALERTS{alertstate="firing"})', "eval_time": "90m"}]
+    asked[0]["exp_samples"] = [{"labels": f'{{alertname="{ill}"}}', "value": 1}] if ill else []
+    test = {"interval": "1m", "input_series": [*series, *other], "promql_expr_test": asked}
+    path = tmp_path / "test.yml"
+    path.write_text(json.dumps({"rule_files": [str(ALERTS)], "evaluation_interval": "1m", "tests": [test]}))
+    result = subprocess.run(["promtool", "test", "rules", path], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
