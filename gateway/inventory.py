@@ -162,6 +162,10 @@ class Inventory(ABC):
         """Return the open connections, as the door has them: each the same object for as long as it is open."""
 
     @abstractmethod
+    def connection_changes(self) -> object:
+        """Return something else once one of these came or went."""
+
+    @abstractmethod
     def describe_open(self, connection: Any) -> ConnectionEntry | None:  # noqa: ANN401 - the door's own kind
         """Return what one of these is; None where it is closed, or not to be shown."""
 

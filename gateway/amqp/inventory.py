@@ -42,6 +42,11 @@ class AmqpInventory(Inventory):
         """Return the open connections."""
         return self._services.connections
 
+    def connection_changes(self) -> object:
+        """Return how many came, and how many are there: something else once one came or went."""
+        counts = self._services.metrics
+        return counts.connections_total, counts.connections
+
     def describe_open(self, connection: OpenConnection) -> ConnectionEntry | None:
         """Return what one of these is; None where it is closed, or the gateway's own."""
         is_shown = _is_shown(connection) and connection in self._services.connections

@@ -58,6 +58,7 @@ class Attachments:
         self._authenticator = authenticator
         self._metrics = metrics
         self.expiry_max_s = NEVER  # no session lives longer without a connection
+        self.changes = 0  # goes up when a connection gets a session or leaves it
         self._connections: dict[bytes, Attached] = {}  # by client identifier
 
     def __iter__(self) -> Iterator[Attached]:
@@ -95,6 +96,7 @@ class Attachments:
         A subscription that the user may not have any more is ended.
         """
         user = identity.user.encode()
+        self.changes += 1
         self._connections[client_id] = connection
         session = self._sessions.find(client_id)
         is_present = session is not None
@@ -109,6 +111,7 @@ class Attachments:
 
     def detach(self, session: Session, now_ms: int) -> None:
         """Take a session from its connection: a clean one ends, a durable one waits."""
+        self.changes += 1
         del self._connections[session.client_id]
         if session.is_persistent and session.expiry_s:
             self._sessions.note_idle(session, now_ms)

@@ -43,6 +43,11 @@ class MqttInventory(Inventory):
         attached = cast("Iterable[OpenConnection]", self._services.attachments)
         return [*attached, *self._services.strangers]
 
+    def connection_changes(self) -> object:
+        """Return how many came, and how many are there: something else once one came or went."""
+        counts = self._services.metrics
+        return counts.connections_total, counts.connections, self._services.attachments.changes
+
     def describe_open(self, connection: OpenConnection) -> ConnectionEntry | None:
         """Return what one of these is; None where it is closed."""
         session = connection.session

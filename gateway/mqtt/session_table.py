@@ -61,6 +61,7 @@ class SessionTable:
         self._exact = exact
         self._when_kept = when_kept
         self.find_first: Callable[[int], int] | None = None  # gives what of a queue is for those that are behind
+        self.changes = 0  # goes up when a session or a subscription comes or goes
         self._sessions: dict[bytes, Session | Resting] = {}
         self._resting_count = 0
         self._idle_since_ms: dict[Session, int] = {}  # of those that are loaded
@@ -190,6 +191,7 @@ class SessionTable:
 
     def create(self, client_id: bytes, owner: bytes, expiry_s: int) -> Session:
         """Make the session of a client that has none; one with an expiry is durable."""
+        self.changes += 1
         session = self._sessions[client_id] = Session(client_id, owner, is_persistent=expiry_s > 0)
         session.expiry_s = expiry_s
         if session.is_persistent:
@@ -233,6 +235,7 @@ class SessionTable:
 
     def remove(self, session: Session) -> None:
         """End a session; the caller has ended its subscriptions."""
+        self.changes += 1
         del self._sessions[session.client_id]
         self._idle_since_ms.pop(session, None)
         if session.is_persistent:
@@ -247,6 +250,7 @@ class SessionTable:
             position: Where it stands in its queue.
             retained_until: The retained messages stored before that place in the log are to be sent, 0 for none.
         """
+        self.changes += 1
         session = subscription.session
         if not session.is_persistent:
             return
@@ -319,6 +323,7 @@ class SessionTable:
 
     def forget_subscription(self, subscription: Subscription) -> None:
         """Remove what was written down of a subscription."""
+        self.changes += 1
         session = subscription.session
         if not session.is_persistent:
             return

@@ -34,6 +34,11 @@ class RocketmqInventory(Inventory):
         """Return the open connections."""
         return self._services.connections
 
+    def connection_changes(self) -> object:
+        """Return how many came, and how many are there: something else once one came or went."""
+        counts = self._services.metrics
+        return counts.connections_total, counts.connections
+
     def describe_open(self, connection: OpenConnection) -> ConnectionEntry | None:
         """Return what one of these is; None where it is closed."""
         is_open = connection in self._services.connections

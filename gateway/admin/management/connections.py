@@ -102,7 +102,7 @@ class ConnectionRoster(Roster[str, Placed]):
             entry = inventory.describe_open(connection)
             return "" if entry is None else entry.name
 
-        return WalkedPart(lambda: list(inventory.open_connections()), name, tell)
+        return WalkedPart(lambda: list(inventory.open_connections()), name, tell, inventory.connection_changes)
 
 
 def _walk(view: AdminView) -> Iterator[Placed | None]:

@@ -60,7 +60,9 @@ async def list_subscriptions(
 ) -> Response:
     """The subscriptions of all sessions, or of one client's."""
     if client is None and looker.sees_all:
-        roster = view.rosters.get("subscriptions", lambda: SubscriptionRoster(view.mqtt.inventory()))
+        roster = view.rosters.get(
+            "subscriptions", lambda: SubscriptionRoster(view.mqtt.inventory(), view.mqtt.sessions)
+        )
         return await answer_kept(asked, SUBSCRIPTION, roster)
     return await answer_list(asked, SUBSCRIPTION, _walk(view.mqtt.inventory(), client, looker))
 
@@ -92,9 +94,10 @@ class SessionRoster(Roster[str, SessionEntry]):
 class SubscriptionRoster(Roster[str, Placed]):
     """The subscriptions of all sessions."""
 
-    def __init__(self, inventory: MqttInventory) -> None:
+    def __init__(self, inventory: MqttInventory, sessions: SessionTable) -> None:
         super().__init__()
         self._inventory = inventory
+        self._sessions = sessions
 
     def sources(self) -> Iterable[str]:
         """Return the one place where they are."""
@@ -109,7 +112,7 @@ class SubscriptionRoster(Roster[str, Placed]):
             entry = inventory.describe_subscription(*found)
             return None if entry is None else (text_of(found[0]), entry)
 
-        return WalkedPart(inventory.filters, lambda found: text_of(found[1]), tell)
+        return WalkedPart(inventory.filters, lambda found: text_of(found[1]), tell, lambda: self._sessions.changes)
 
 
 def _describe(table: SessionTable, client_id: bytes) -> SessionEntry:

@@ -223,3 +223,20 @@ def test_subscriptions_of_sessions_are_counted_also_of_those_that_are_not_loaded
     next(walk)
     again.remove(again.find(b"4"))
     assert sum(count for count, _ in walk) == 5
+
+
+def test_it_is_known_that_a_session_or_a_subscription_came_or_went(disk):
+    table, known = disk.open(), []
+    for expiry_s in (0, NEVER):
+        session = table.create(b"c%d" % expiry_s, b"", expiry_s)
+        known.append(table.changes)
+        made = subscribe(table, session, b"t", 1, 5)
+        known.append(table.changes)
+        table.note_idle(session, 1_000)
+        table.note_online(session, b"me", expiry_s)
+        assert table.changes == known[-1]  # neither came or went
+        table.forget_subscription(made)
+        known.append(table.changes)
+        table.remove(session)
+        known.append(table.changes)
+    assert len(set(known)) == 8

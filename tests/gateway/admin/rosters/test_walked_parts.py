@@ -16,6 +16,10 @@ def _look(part):
     return [part.take(number) for number in range(part.size)]
 
 
+def _look_only(part):
+    return [part.take(number) for number in range(part.size)]
+
+
 async def test_what_comes_and_goes_in_no_order_keeps_its_number_and_what_is_gone_is_let_go():
     there = {"a", "b"}
     part = WalkedPart(lambda: sorted(there), lambda one: f"name of {one}", lambda one: one.upper())
@@ -37,6 +41,31 @@ async def test_a_walk_that_ends_early_takes_nothing_away_and_looks_in_vain_are_p
     assert part.alive() == 200
     assert [one for one in _look(part) if one is not None] == there[1:]
     assert (part.alive(), part.size) == (51, 200)
+
+
+async def test_there_is_no_walk_while_nothing_came_or_went():
+    there, changes, walks = ["a", *map(str, range(200))], [1], []
+
+    def walk():
+        walks.append(1)
+        return iter(list(there))
+
+    part = WalkedPart(walk, lambda one: one, lambda one: one, lambda: tuple(changes))
+    next(part.arrivals())  # the one that asked went away: nothing is known yet
+    assert _look(part) == there
+    assert _look(part) == there
+    assert len(walks) == 2
+    there[0] = "b"
+    changes[0] = 2
+    assert _look(part) == [None, *there[1:], "b"]
+    walk_on = part.arrivals()
+    changes[0] = 3
+    next(walk_on)
+    there.append("c")
+    changes[0] = 4  # while that walk is under way, which does not meet the last one
+    assert [0 for _ in walk_on]
+    assert "c" not in _look_only(part)
+    assert _look(part)[-1] == "c"
 
 
 async def test_channels_consumers_and_subscriptions_of_now_are_in_each_answer(tmp_path):
