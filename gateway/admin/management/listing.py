@@ -11,6 +11,7 @@ from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 from fastapi import Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
+from pydantic_core import PydanticSerializationError, to_json
 
 from gateway.admin.management.failures import bad_request
 from gateway.admin.rosters.roster import NAME, Column, Roster
@@ -94,14 +95,14 @@ async def answer_kept(asked: Question, kind: Kind[Thing], roster: Roster[Any, Th
     return await _answer_page(asked, kind, found.things, found.total, found.filtered)
 
 
-async def _stream(asked: Question, kind: Kind[Thing], things: list[Thing]) -> AsyncIterator[str]:
+async def _stream(asked: Question, kind: Kind[Thing], things: list[Thing]) -> AsyncIterator[bytes]:
     steps = Steps()  # a part alone is too quick for a rest
-    yield "["
+    yield b"["
     for at in range(0, len(things), PAGE_SIZE):
         part = await _write(asked, kind, things[at : at + PAGE_SIZE])
-        yield f"{', ' if at else ''}{part[1:-1]}"
+        yield (b"," if at else b"") + part[1:-1]
         await steps.rest()
-    yield "]"
+    yield b"]"
     await let_go(things)
 
 
@@ -117,7 +118,7 @@ async def _answer_page(
         "item_count": len(shown),
     }
     items = await _write(asked, kind, shown)
-    return Response(json.dumps(head)[:-1] + f', "items": {items}}}', media_type=JSON)
+    return Response(b'%b,"items":%b}' % (encode(head)[:-1], items), media_type=JSON)
 
 
 def _matcher(asked: Question) -> Callable[[str], object] | None:
@@ -205,12 +206,20 @@ def pick(item: Item, columns: Iterable[str]) -> Item:
     return picked
 
 
-async def _write(asked: Question, kind: Kind[Thing], things: Iterable[Thing]) -> str:
+async def _write(asked: Question, kind: Kind[Thing], things: Iterable[Thing]) -> bytes:
     columns = asked.columns.split(",") if asked.columns else []
     figures = [(column, kind.name if column == "name" else kind.figures.get(column)) for column in columns]
     quick = [(column, figure) for column, figure in figures if figure is not None]
     if not columns or len(quick) < len(columns):
-        texts = [json.dumps(asked.pick(kind.describe(thing))) async for thing in walk(things)]
+        texts = [encode(asked.pick(kind.describe(thing))) async for thing in walk(things)]
     else:  # nothing else of a thing is to be found out
-        texts = [json.dumps({column: figure(thing) for column, figure in quick}) async for thing in walk(things)]
-    return f"[{', '.join(texts)}]"
+        texts = [encode({column: figure(thing) for column, figure in quick}) async for thing in walk(things)]
+    return b"[%b]" % b",".join(texts)
+
+
+def encode(item: Item) -> bytes:
+    """Return JSON, in a quarter of the time that `json` takes, which also writes text that is no Unicode."""
+    try:
+        return to_json(item)
+    except PydanticSerializationError:
+        return json.dumps(item).encode()

@@ -20,14 +20,16 @@ from gateway.admin.rosters.roster import Roster
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
 from gateway.amqp.argument_rules import QUEUE_TYPE
-from gateway.amqp.inventory import count_messages, describe_queue
+from gateway.amqp.inventory import count_messages
 from gateway.amqp.policies import Policy
 from gateway.amqp.queue_arguments import type_of
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
+from gateway.inventory import text_of
 
 QUEUES = APIRouter()
 CONSUMERS_MAX = 100  # told of one queue
+STANDING = {"rate": 0.0}  # of most queues
 Placed = tuple[VirtualHost, SharedQueue]
 
 
@@ -108,11 +110,13 @@ class AmqpRoster(Roster[VirtualHost, Placed]):
 
 def tell_queue(view: AdminView, vhost: VirtualHost, queue: SharedQueue) -> Item:
     """Return a queue as the API tells it."""
-    entry = describe_queue(view.broker, vhost, queue)
-    ready, unacked = entry.ready or 0, entry.unacked or 0
-    ends, rates = find_ends_of(view.broker, queue), view.activity.rates_of(vhost, queue)
-    given, again = view.activity.given_to(queue), view.activity.given_again(queue)
-    arguments = told_arguments(queue.arguments)
+    broker, activity = view.broker, view.activity
+    queue_ref = broker.find_queue(queue.light_name)
+    first, end = (broker.min_offset(queue_ref), broker.max_offset(queue_ref)) if queue_ref >= 0 else (0, 0)
+    ready, unacked = count_messages(broker, vhost, queue)
+    ends, rates = find_ends_of(broker, queue), activity.rates_of(vhost, queue)
+    given, again, held, ruling = activity.given_to(queue), activity.given_again(queue), ready + unacked, queue.ruling
+    arguments = told_arguments(queue.arguments) if queue.arguments else {}
     return {
         "name": queue.name,
         "vhost": vhost.name,
@@ -123,15 +127,15 @@ def tell_queue(view: AdminView, vhost: VirtualHost, queue: SharedQueue) -> Item:
         "arguments": arguments,
         "node": NODE,
         "state": "running",
-        "messages": ready + unacked,
+        "messages": held,
         "messages_details": _rate(rates.ready + rates.unacked),
         "messages_ready": ready,
         "messages_ready_details": _rate(rates.ready),
         "messages_unacknowledged": unacked,
         "messages_unacknowledged_details": _rate(rates.unacked),
-        "message_bytes": round(ends.body_bytes * (ready + unacked)),
-        "message_bytes_ready": round(ends.body_bytes * ready),
-        "message_bytes_unacknowledged": round(ends.body_bytes * unacked),
+        "message_bytes": round(ends.body_bytes * held) if held else 0,
+        "message_bytes_ready": round(ends.body_bytes * ready) if ready else 0,
+        "message_bytes_unacknowledged": round(ends.body_bytes * unacked) if unacked else 0,
         "message_stats": {
             "publish": given,
             "publish_details": _rate(rates.given),
@@ -139,23 +143,23 @@ def tell_queue(view: AdminView, vhost: VirtualHost, queue: SharedQueue) -> Item:
             "deliver_get_details": _rate(rates.delivered),
             "redeliver": again,
             "redeliver_details": _rate(rates.again),
-            "ack": max(given - ready - unacked, 0),
+            "ack": max(given - held, 0),
             "ack_details": _rate(rates.left),
         },
         "head_message_timestamp": None if ends.oldest_at_ms is None else ends.oldest_at_ms // 1_000,
-        "idle_since": _told_moment(ends.newest_at_ms),
-        "messages_persistent": ready + unacked,
+        "idle_since": None if ends.newest_at_ms is None else _told_moment(ends.newest_at_ms),
+        "messages_persistent": held,
         "messages_ram": 0,
         "consumers": queue.reader_count(),
-        "policy": _name_of(queue.ruling.policy),
-        "operator_policy": _name_of(queue.ruling.operator),
-        "effective_policy_definition": queue.ruling.definition,
+        "policy": _name_of(ruling.policy),
+        "operator_policy": _name_of(ruling.operator),
+        "effective_policy_definition": ruling.definition,
         "exclusive_consumer_tag": None,
         "single_active_consumer_tag": None,
         "lmq": {
-            "light_queue": entry.light_queue,
-            "first_offset": max(entry.min_offset, queue.first_offset),
-            "next_offset": entry.max_offset,
+            "light_queue": text_of(queue.light_name),
+            "first_offset": max(first, queue.first_offset),
+            "next_offset": end,
             "oldest_at_ms": ends.oldest_at_ms,
             "newest_at_ms": ends.newest_at_ms,
         },
@@ -163,14 +167,12 @@ def tell_queue(view: AdminView, vhost: VirtualHost, queue: SharedQueue) -> Item:
 
 
 def _rate(messages_s: float) -> Item:
-    return {"rate": round(messages_s, 1)}
+    return {"rate": round(messages_s, 1)} if messages_s else STANDING
 
 
-def _told_moment(at_ms: int | None) -> str | None:
+def _told_moment(at_ms: int) -> str:
     """Return a moment as RabbitMQ writes it; since then nothing came."""
-    return (
-        None if at_ms is None else dt.datetime.fromtimestamp(at_ms / 1_000, dt.UTC).isoformat(timespec="milliseconds")
-    )
+    return dt.datetime.fromtimestamp(at_ms / 1_000, dt.UTC).isoformat(timespec="milliseconds")
 
 
 def _name_of(policy: Policy | None) -> str | None:

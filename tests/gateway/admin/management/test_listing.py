@@ -8,7 +8,7 @@ from fastapi import HTTPException
 
 from gateway.admin import steps
 from gateway.admin.management import listing
-from gateway.admin.management.listing import Kind, Question, answer_list, pick
+from gateway.admin.management.listing import Kind, Question, answer_list, encode, pick
 
 KIND = Kind(
     name=lambda number: f"n{number:05}",
@@ -67,3 +67,9 @@ async def test_columns_are_picked():
     assert await _ask([8], columns="tens,name") == [{"tens": 0, "name": "n00008"}]
     assert await _ask([8], columns="rest.of,name,lost,rest.lost") == [{"name": "n00008", "rest": {"of": 1}}]
     assert pick({"a": 1, "b": {"c": 2}}, ["b", "a.c"]) == {"b": {"c": 2}}
+
+
+def test_rows_are_written_as_json_also_where_their_text_is_no_unicode():
+    row = {"name": "Zürich \ud800", "é": [1, 0.5, None, True], "in": {"b": '\x00"\\'}}
+    assert json.loads(encode(row)) == row
+    assert encode({"name": "Zürich"}) == '{"name":"Zürich"}'.encode()
