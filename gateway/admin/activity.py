@@ -10,8 +10,9 @@ Source: docs/decisions/0057-lists-kept-sorted.md.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from heapq import nlargest
+from itertools import repeat
 from time import monotonic, time_ns
 from typing import NamedTuple
 
@@ -179,6 +180,10 @@ class QueueActivity:
     def rate_into(self, queue_ref: int) -> float:
         """Return how many messages a second a light queue was given, of late."""
         return self._grown.get(queue_ref, 0.0)
+
+    def rates_of_refs(self, refs: Sequence[int]) -> list[float]:
+        """Return what `rate_into` says of each of some light queues."""
+        return list(map(self._grown.get, refs, repeat(0.0)))
 
     def rates_into(self, first: int, end: int) -> list[float]:
         """Return what `rate_into` says of each light queue from one number to before another."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from itertools import compress
 from typing import NamedTuple
 
@@ -48,7 +48,7 @@ class HeadLooks:
 
     def drop_expired(self, vhosts: Iterable[VirtualHost], now_ms: int) -> Iterator[None]:
         """Finish the expired messages that stand first in the queues of all virtual hosts, in steps."""
-        hosts, known = self._take_in(vhosts), NextOffsets(self._broker)
+        hosts, known = (yield from self._take_in(vhosts)), NextOffsets(self._broker)
         yield from known.read()
         for host in hosts:
             for first, offsets in _spans(host, known):
@@ -61,9 +61,8 @@ class HeadLooks:
 
     def used(self, vhosts: Iterable[VirtualHost]) -> Iterator[tuple[VirtualHost, SharedQueue] | None]:
         """Give the queues that somebody reads, or in which something may be; None is a step in vain."""
-        hosts, known = self._take_in(vhosts), NextOffsets(self._broker)
-        for _ in known.read():
-            yield None
+        hosts, known = (yield from self._take_in(vhosts)), NextOffsets(self._broker)
+        yield from known.read()
         for host in hosts:
             for first, offsets in _spans(host, known):
                 end = first + len(offsets)
@@ -76,18 +75,19 @@ class HeadLooks:
                     yield host.vhost, queue
                 yield None
 
-    def _take_in(self, vhosts: Iterable[VirtualHost]) -> list[Host]:
-        """Give numbers to queues that came; forget virtual hosts that went."""
-        self._hosts = {vhost: self._take_in_one(vhost) for vhost in vhosts}
-        return list(self._hosts.values())
-
-    def _take_in_one(self, vhost: VirtualHost) -> Host:
-        known = self._hosts.get(vhost)
-        if known is None or known.rows.is_worn:
-            known = Host(vhost, QueueRows(self._broker, vhost), array("q"), 0)
-        known.rows.take_in()
-        known.done.extend([_NOT_LOOKED] * (len(known.rows) - len(known.done)))
-        return known._replace(queue_count=len(known.rows))
+    def _take_in(self, vhosts: Iterable[VirtualHost]) -> Generator[None, None, list[Host]]:
+        """Give numbers to queues that came, in steps; forget virtual hosts that went."""
+        found = []
+        for vhost in vhosts:
+            known = self._hosts.get(vhost)
+            if known is None or known.rows.is_worn:
+                known = self._hosts[vhost] = Host(vhost, QueueRows(self._broker, vhost), array("q"), 0)
+            yield from known.rows.take_in()
+            count = len(known.rows)
+            known.done.extend([_NOT_LOOKED] * (count - len(known.done)))
+            found.append(known._replace(queue_count=count))
+        self._hosts = {host.vhost: host for host in found}
+        return found
 
     def _look(self, host: Host, number: int, next_offset: int, now_ms: int) -> int:
         """Look at one queue; return `next_offset` where all before it is done and nothing else can grow too old."""

@@ -160,22 +160,23 @@ class SessionTable:
         """Give what there is to tell of all sessions; they may come and go meanwhile."""
         return filter(None, map(self.outline, list(self._sessions)))
 
+    def tally(self, client_id: bytes) -> tuple[int, int]:
+        """Return how many subscriptions and how many messages in flight a client's session has; it is not loaded."""
+        found = self._sessions.get(client_id)
+        if isinstance(found, Session):
+            window = found.window
+            return len(found.subscriptions), 0 if window is None else window.head - window.tail
+        if found is None:
+            return 0, 0
+        outline = self.outline(client_id) if self.loader.is_unfinished(client_id) else None
+        return len(found) - 1, 0 if outline is None else outline.inflight_count
+
     def tallies(self) -> Iterator[tuple[int, int]]:
-        """Give how many subscriptions and how many messages in flight some sessions have, in each step others."""
+        """Give what `tally` says of all sessions, of some together in each step."""
         clients = list(self._sessions)
         for at in range(0, len(clients), TALLIED_A_STEP):
-            subscriptions = inflight = 0
-            for client_id in clients[at : at + TALLIED_A_STEP]:
-                found = self._sessions.get(client_id)
-                if isinstance(found, Session):
-                    window = found.window
-                    subscriptions += len(found.subscriptions)
-                    inflight += 0 if window is None else window.head - window.tail
-                elif found is not None:
-                    subscriptions += len(found) - 1
-                    outline = self.outline(client_id) if self.loader.is_unfinished(client_id) else None
-                    inflight += 0 if outline is None else outline.inflight_count
-            yield subscriptions, inflight
+            subscriptions, inflight = zip(*map(self.tally, clients[at : at + TALLIED_A_STEP]), strict=True)
+            yield sum(subscriptions), sum(inflight)
 
     def filters_of(self, client_id: bytes) -> list[bytes]:
         """Return what the session of a client subscribed to; it is not loaded by that."""

@@ -88,6 +88,10 @@ class SessionRoster(Roster[str, SessionEntry]):
             table.is_there,
             text_of,
             lambda client_id: _describe(table, client_id),
+            {
+                "subscriptions": lambda clients: [table.tally(client_id)[0] for client_id in clients],
+                "inflight": lambda clients: [table.tally(client_id)[1] for client_id in clients],
+            },
         )
 
 

@@ -4,43 +4,58 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import takewhile
-from operator import is_not
 
 from core.broker import Broker
 from core.lmq.queue_name import LIGHT_PREFIX, MQTT, parse_queue_name
 from gateway.admin.rosters.roster import Part
 from gateway.admin.rosters.runs import Runs
+from gateway.amqp.inventory import count_messages
+from gateway.amqp.queue_rows import QueueRows
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
 from gateway.inventory import text_of
 
 OFFSETS = frozenset({"kept", "next_offset"})  # columns that a next offset is the most of
+COUNTS = {"messages": (0, 1), "messages_ready": (0,), "messages_unacknowledged": (1,)}
+RATES_IN = frozenset({"rate_in", "message_stats.publish_details.rate"})
+READERS = frozenset({"readers", "consumers"})
 LOOKS_A_STEP = 1_024  # keys, of which most cost 0.1 us
 MQTT_PREFIX = LIGHT_PREFIX + MQTT + b"%"
 _PREFIX_BYTES = len(MQTT_PREFIX)
 _SLASHES = bytes.maketrans(b"%", b"/")
 AmqpPlace = tuple[VirtualHost, SharedQueue]
 LightPlace = tuple[str, int]  # door and light queue
+Rates = Callable[[Sequence[int]], Sequence[float]]  # of light queues
 Tell = Callable[[int, int], Sequence[object]]  # what light queues have, from one number to before another
 
 
 class AmqpPart(Part[AmqpPlace]):
-    """The queues of a virtual host, which keeps them in the order they came."""
+    """The queues of a virtual host, which keeps them in the order they came.
 
-    def __init__(self, vhost: VirtualHost) -> None:
+    Args:
+        vhost: The virtual host.
+        rates: Says of some light queues how many messages a second each was given of late.
+    """
+
+    names_at_once = LOOKS_A_STEP
+
+    def __init__(self, vhost: VirtualHost, rates: Rates) -> None:
         self._vhost = vhost
-        self._queues: list[SharedQueue] = []
+        self._rates = rates
+        self._rows = QueueRows(vhost.broker, vhost)
+        self._empty_at = array("q")  # by number: the next offset at which nothing was in a queue
 
     def arrivals(self) -> Iterator[None]:
         """Take those that came after the last one that is still there."""
-        last = next((queue for queue in reversed(self._queues) if not queue.is_deleted), None)
-        newest_first = reversed(self._vhost)
-        fresh = newest_first if last is None else takewhile(partial(is_not, last), newest_first)
-        self._queues += list(fresh)[::-1]
-        self.size = len(self._queues)
+        for _ in self._rows.take_in():
+            self._take_in()
+            yield
+        self._take_in()
         yield
+
+    def _take_in(self) -> None:
+        self._empty_at.extend([-1] * (len(self._rows) - len(self._empty_at)))
+        self.size = len(self._empty_at)
 
     def alive(self) -> int:
         """Return how many there are."""
@@ -48,11 +63,45 @@ class AmqpPart(Part[AmqpPlace]):
 
     def name(self, number: int) -> str:
         """Return what clients call a queue."""
-        return self._queues[number].name
+        return self._rows.queues[number].name
+
+    def names(self, first: int, end: int) -> str:
+        """Return what clients call some queues."""
+        names = "\n".join([queue.name for queue in self._rows.queues[first:end]])
+        return names if names.count("\n") == end - first - 1 else super().names(first, end)
+
+    def figures(self, column: str, first: int, end: int) -> Sequence[object] | None:
+        """Return what queues have in a column that is quick to tell."""
+        if column in COUNTS:
+            return self._count(COUNTS[column], first, end)
+        if column in RATES_IN:
+            return self._rates(self._rows.refs(first, end))
+        if column in READERS:
+            return [queue.reader_count() for queue in self._rows.queues[first:end]]
+        return self._rows.next_offsets_now(first, end).tolist() if column == "next_offset" else None
+
+    def _count(self, which: tuple[int, ...], first: int, end: int) -> Sequence[int]:
+        """Return how many messages queues have; one that was empty and was given none is not asked."""
+        broker, offsets, empty_at = self._vhost.broker, self._rows.next_offsets_now(first, end), self._empty_at
+        counts = [0] * len(offsets)
+        if offsets == empty_at[first:end]:
+            return counts
+        for at, offset in enumerate(offsets):
+            if offset != empty_at[first + at]:
+                queue = self._rows.queues[first + at]
+                counted = count_messages(broker, self._vhost, queue)
+                counts[at] = sum(counted[one] for one in which)
+                if not any(counted) and queue.is_open and queue.terms.priority_max == 0:
+                    empty_at[first + at] = offset
+        return counts
+
+    def at_most(self, column: str, first: int, end: int) -> Sequence[int] | None:
+        """Return the next offsets of queues: none keeps more messages than ever came."""
+        return self._rows.next_offsets_now(first, end) if column == "kept" else None
 
     def take(self, number: int) -> AmqpPlace | None:
         """Return a queue with its virtual host; None where it is deleted."""
-        queue = self._queues[number]
+        queue = self._rows.queues[number]
         return None if queue.is_deleted else (self._vhost, queue)
 
 

@@ -71,7 +71,7 @@ class Part(ABC, Generic[Thing_co]):
     def figures(self, column: str, first: int, end: int) -> Sequence[Any] | None:
         """Return what things have in a column, from one number to before another, where that is quick to tell.
 
-        It is what the column's key says of each. None: each is to be asked. Only of things that are never gone.
+        It is what the column's key says of each; of one that is gone anything of that kind. None: each is to be asked.
         """
         del column, first, end
         return None
@@ -258,6 +258,15 @@ class Roster(ABC, Generic[Source, Thing]):
         code = self._codes[number]
         return _on_a_line(self._by_index[code >> _NUMBER_BITS].name(code & _NUMBER_MASK))
 
+    def _tell(self, column: str, numbers: Sequence[int]) -> Sequence[Any] | None:
+        """Return what some things have in a column where their part tells it at once; numbers ascend."""
+        first, end = numbers[0], numbers[-1] + 1
+        part, at = self._part_of(first, end) if end - first <= 2 * len(numbers) else (None, 0)
+        told = None if part is None else part.figures(column, at, at + end - first)
+        if told is None or end - first == len(numbers):
+            return told
+        return [told[number - first] for number in numbers]  # some between them are gone
+
     def _make_name_key(self) -> Key:
         """Return a key of names that is quick where numbers ascend: of one text after the other."""
         at, names = -1, [""]
@@ -351,7 +360,8 @@ class Roster(ABC, Generic[Source, Thing]):
         try:
             steps, count, dead = Steps(), len(self._codes), self._dead
             alive: Sequence[int] = range(count) if dead == 0 else await self._choose_alive(range(count), steps)
-            numbers = await sort_numbers(alive, self._make_name_key() if column == NAME else key, steps)
+            key, tell = (self._make_name_key() if column == NAME else key), partial(self._tell, column)
+            numbers = await sort_numbers(alive, key, steps, tell)
             made = Order(numbers, count, dead, monotonic(), steps.cost_s)
             if column != NAME and count > FEW:
                 self.pace.note((id(self), column), made.cost_s)

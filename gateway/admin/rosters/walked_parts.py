@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from gateway.admin.rosters.roster import Part
 
@@ -94,6 +94,7 @@ class OrderedPart(Part[Thing], Generic[Kept, Thing]):
         is_there: Says whether one is there still.
         name: Says what one is called.
         tell: Returns what is told of one.
+        figures: What some have in columns where that is quick to tell, anything of those that are gone.
     """
 
     def __init__(
@@ -103,7 +104,9 @@ class OrderedPart(Part[Thing], Generic[Kept, Thing]):
         is_there: Callable[[Kept], bool],
         name: Callable[[Kept], str],
         tell: Callable[[Kept], Thing],
+        figures: Mapping[str, Callable[[Sequence[Kept]], Sequence[Any]]] | None = None,
     ) -> None:
+        self._figures = figures or {}
         self._newest_first = newest_first
         self._count = count
         self._is_there = is_there
@@ -132,3 +135,8 @@ class OrderedPart(Part[Thing], Generic[Kept, Thing]):
         """Return what is told of one; None where it is gone."""
         one = self._kept[number]
         return self._tell(one) if self._is_there(one) else None
+
+    def figures(self, column: str, first: int, end: int) -> Sequence[Any] | None:
+        """Return what some have in a column that is quick to tell."""
+        tell = self._figures.get(column)
+        return None if tell is None else tell(self._kept[first:end])

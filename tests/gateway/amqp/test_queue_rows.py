@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from array import array
 
+import pytest
 from pamqp.commands import Queue
 
 from gateway.amqp import queue_rows
 from gateway.amqp.queue_rows import NextOffsets, QueueRows
 
 
+def take_in(rows):
+    for _ in rows.take_in():
+        pass
+
+
 def read_all(world, rows):
-    rows.take_in()
+    take_in(rows)
     known = NextOffsets(world.broker)
     for _ in known.read():
         pass
@@ -53,7 +59,7 @@ def test_rows_are_worn_when_most_queues_are_deleted(world, monkeypatch):
     rows = QueueRows(world.broker, world.amqp.vhosts.find("/"))
     for name in "abcd":
         peer.declare(name)
-    rows.take_in()
+    take_in(rows)
     assert not rows.is_worn
     for name in "abc":
         peer.call(Queue.Delete(queue=name))
@@ -68,3 +74,38 @@ def test_light_queues_are_read_in_blocks(world, monkeypatch):
     known = NextOffsets(world.broker)
     assert len(list(known.read())) == world.broker.queue_count()
     assert known.numbers == array("q", bytes(8 * (world.broker.queue_count() + 1)))
+
+
+@pytest.mark.parametrize("names", ["abcd", "dcba"])
+def test_offsets_of_now_are_those_of_each_queue(world, names):
+    peer = world.client()
+    for name in names:
+        peer.declare(name)
+    for name in "dcba":  # declared again, they have the light queues that they had
+        peer.call(Queue.Delete(queue=name))
+    for name in "abcd":
+        peer.declare(name)
+    for number, name in enumerate("abcd"):
+        peer.publish(*[b"x"] * number, key=name)
+    rows = QueueRows(world.broker, world.amqp.vhosts.find("/"))
+    take_in(rows)
+    before = [rows.queues[number].first_offset for number in range(4)]
+    assert [end - first for end, first in zip(rows.next_offsets_now(0, 4), before, strict=True)] == [0, 1, 2, 3]
+    assert rows.next_offsets_now(2, 4).tolist() == rows.next_offsets_now(0, 4).tolist()[2:]
+    assert rows.refs(0, 4).tolist() == [rows.ref(number) for number in range(4)]
+
+
+def test_two_that_take_queues_in_at_once_give_each_one_number(world, monkeypatch):
+    monkeypatch.setattr(queue_rows, "FOUND_A_STEP", 1)
+    peer = world.client()
+    for name in "abc":
+        peer.declare(name)
+    rows = QueueRows(world.broker, world.amqp.vhosts.find("/"))
+    first = rows.take_in()
+    next(first)
+    peer.declare("d")
+    take_in(rows)
+    for _ in first:
+        pass
+    assert [queue.name for queue in rows.queues] == list("abcd")
+    assert (len(rows), len(set(rows.refs(0, 4)))) == (4, 4)

@@ -5,8 +5,10 @@ import random
 import pytest
 
 from core.lmq.queue_name import mqtt_queue_name
+from gateway.admin.ours.light_queues import ends_of
 from gateway.admin.rosters import queue_parts, roster
-from gateway.admin.rosters.queue_parts import told_name, told_names
+from gateway.admin.rosters.queue_parts import AmqpPart, told_name, told_names
+from gateway.amqp.inventory import count_messages
 from tests.support.admin import declare, managed_gateway
 from tests.support.admin_clients import publish, subscribe
 
@@ -37,6 +39,70 @@ async def test_queues_that_come_and_go_are_in_the_next_answer(tmp_path):
         assert await _names(client, "/api/queues/other") == ["c"]
         await client.delete("/api/vhosts/other")
         assert await _names(client, "/api/queues") == ["a", "b", "d"]
+
+
+def _told(part):
+    """Returns what is told of all queues at once, by column, with what each says itself."""
+    for _ in part.arrivals():
+        pass
+    vhost, broker = part._vhost, part._vhost.broker
+    keys = {
+        "messages": lambda queue: sum(count_messages(broker, vhost, queue)),
+        "messages_ready": lambda queue: count_messages(broker, vhost, queue)[0],
+        "messages_unacknowledged": lambda queue: count_messages(broker, vhost, queue)[1],
+        "consumers": lambda queue: queue.reader_count(),
+        "next_offset": lambda queue: ends_of(broker, (vhost, queue))[1],
+        "rate_in": lambda queue: float(broker.find_queue(queue.light_name)),
+    }
+    placed = [part.take(number) for number in range(part.size)]
+    for column, key in keys.items():
+        told = part.figures(column, 0, part.size)
+        assert [told[number] for number, one in enumerate(placed) if one] == [key(one[1]) for one in placed if one]
+    assert part.figures("policy", 0, part.size) is None
+    return {one[1].name: part.figures("messages", number, number + 1)[0] for number, one in enumerate(placed) if one}
+
+
+async def test_what_queues_have_is_told_at_once_as_each_says_it(tmp_path, monkeypatch):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        vhost = gateway.doors["amqp"].vhost
+        for name in ("a", "bb", "c"):
+            await client.put(f"/api/queues/%2F/{name}", json={"arguments": {"x-max-priority": 2}})
+        declare(gateway, "d", "ee")
+        part = AmqpPart(vhost, lambda refs: list(map(float, refs)))
+        assert _told(part) == {"a": 0, "bb": 0, "c": 0, "d": 0, "ee": 0}
+        for key, count in (("a", 3), ("d", 2), ("ee", 1)):
+            for _ in range(count):
+                await publish(client, "amq.default", key, "x", {"priority": 1} if key == "a" else {})
+        assert _told(part) == {"a": 3, "bb": 0, "c": 0, "d": 2, "ee": 1}
+        await client.delete("/api/queues/%2F/a/contents")
+        await client.delete("/api/queues/%2F/d/contents")
+        assert _told(part) == {"a": 0, "bb": 0, "c": 0, "d": 0, "ee": 1}
+        await client.delete("/api/queues/%2F/bb")
+        declare(gateway, "bb", "f\ng")
+        await publish(client, "amq.default", "d", "x")
+        await publish(client, "amq.default", "bb", "x")
+        assert _told(part) == {"a": 0, "c": 0, "d": 1, "ee": 1, "bb": 1, "f\ng": 0}
+        assert part.names(0, part.size).split("\n") == ["a", "bb", "c", "d", "ee", "bb", "f g"]
+
+
+async def test_a_queue_that_was_empty_and_was_given_nothing_is_not_asked(tmp_path, monkeypatch):
+    asked = []
+
+    def count(broker, vhost, queue):
+        asked.append(queue.name)
+        return count_messages(broker, vhost, queue)
+
+    async with managed_gateway(tmp_path) as (gateway, client):
+        declare(gateway, "a", "b")
+        await publish(client, "amq.default", "b", "x")
+        part = AmqpPart(gateway.doors["amqp"].vhost, lambda refs: list(map(float, refs)))
+        _told(part)
+        monkeypatch.setattr(queue_parts, "count_messages", count)
+        assert list(part.figures("messages", 0, 2)) == [0, 1]
+        assert asked == ["b"]
+        await publish(client, "amq.default", "a", "x")
+        assert list(part.figures("messages", 0, 2)) == [1, 1]
+        assert asked == ["b", "a", "b"]
 
 
 async def test_light_queues_that_come_later_are_in_the_next_answer(tmp_path):

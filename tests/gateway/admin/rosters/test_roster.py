@@ -6,7 +6,7 @@ import random
 import pytest
 
 from gateway.admin import pace, steps
-from gateway.admin.rosters import first_page, roster as kept
+from gateway.admin.rosters import first_page, roster as kept, sorting
 from gateway.admin.rosters.roster import NAME, Column, Part, Roster
 from gateway.admin.rosters.searching import Search
 
@@ -222,6 +222,21 @@ class _ToldShelf(_Shelf):
     def figures(self, column, first, end):
         assert end - first <= first_page.TOLD_A_STEP
         return [thing.depth for thing in self.things[first:end]] if column == "depth" else None
+
+
+async def test_an_order_is_made_of_what_is_told_at_once_also_where_some_are_gone(monkeypatch):
+    monkeypatch.setattr(sorting, "TOLD_AT_ONCE", first_page.TOLD_A_STEP // 2)
+    draw = random.Random(5)
+    things = [_Thing(f"q{number:03}", draw.randrange(9)) for number in range(300)]
+    for thing in draw.sample(things, 40):
+        thing.is_there = False
+    roster, there = _KnownShelves(a=[], b=things), [thing for thing in things if thing.is_there]
+
+    def tell(thing):
+        raise AssertionError(thing.name)
+
+    found = await roster.find(Column("depth", tell), 0, ALL, None)
+    assert found.things == sorted(there, key=lambda thing: thing.depth)
 
 
 class _KnownShelf(_Shelf):

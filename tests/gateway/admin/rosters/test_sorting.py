@@ -19,6 +19,27 @@ async def test_any_number_of_things_is_sorted_as_in_one_go(monkeypatch, spread):
         assert list(await sort_numbers(range(count), keys.__getitem__)) == sorted(range(count), key=keys.__getitem__)
 
 
+@pytest.mark.parametrize("seed", range(10))
+async def test_what_is_told_of_some_at_once_is_sorted_as_if_each_had_been_asked(monkeypatch, seed):
+    draw = random.Random(seed)
+    monkeypatch.setattr(sorting, "BUCKET_COUNT", draw.choice((8, 64)))
+    monkeypatch.setattr(sorting, "TOLD_AT_ONCE", draw.choice((1, 3, 16)))
+    keys = [draw.choice((0, 0, 0, draw.randrange(9), None)) if at < 300 else 0 for at in range(500)]
+    numbers = [at for at in range(500) if draw.random() < 0.9]
+    asked = []
+
+    def key(number):
+        asked.append(number)
+        return keys[number]
+
+    def tell(some):
+        return None if 100 <= some[0] < 150 else [keys[number] for number in some]
+
+    found = await sort_numbers(numbers, key, tell=tell)
+    assert list(found) == sorted((at for at in numbers if keys[at] is not None), key=keys.__getitem__)
+    assert {number for number in numbers if 120 <= number < 130} <= set(asked)
+
+
 async def test_what_has_no_key_is_left_out(monkeypatch):
     monkeypatch.setattr(sorting, "BUCKET_COUNT", 8)
     found = await sort_numbers(range(100), lambda number: None if number % 3 else -number)

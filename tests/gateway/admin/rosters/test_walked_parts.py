@@ -43,6 +43,15 @@ async def test_a_walk_that_ends_early_takes_nothing_away_and_looks_in_vain_are_p
     assert (part.alive(), part.size) == (51, 200)
 
 
+async def test_some_figures_of_what_is_in_order_are_told_at_once():
+    there = {"a": 1, "b": 2}
+    told = {"size": lambda some: [there.get(one, 0) for one in some]}
+    part = OrderedPart(lambda: reversed(there), lambda: len(there), there.__contains__, str, str, told)
+    assert _look(part) == ["a", "b"]
+    del there["a"]
+    assert (part.figures("size", 0, 2), part.figures("other", 0, 2)) == ([0, 2], None)
+
+
 async def test_there_is_no_walk_while_nothing_came_or_went():
     there, changes, walks = ["a", *map(str, range(200))], [1], []
 
