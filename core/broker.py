@@ -271,6 +271,10 @@ class Broker(ReaderTurns):
         """Return the durable table `name`; its changes are covered by `when_kept`."""
         return self.engine.table(name, rows)
 
+    def check_room(self) -> None:
+        """Check that a definition made now is likely to be kept soon; see `Engine.check_room`."""
+        self.engine.check_room()
+
     def places(self, name: str) -> Places:
         """Return the file of places `name`: numbers that change per message and survive a killed process."""
         return self.engine.places(name)

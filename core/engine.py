@@ -368,6 +368,14 @@ class Engine:
         """Return the durable table `name`, its rows in the version of `rows`, also those kept in older ones."""
         raise NotImplementedError
 
+    def check_room(self) -> None:
+        """Check that what is changed in a table now is likely to be kept soon; see `when_kept`.
+
+        Raises:
+            DiskFullError: There is no room, so that whoever waits for it would wait until there is.
+        """
+        raise NotImplementedError
+
     def places(self, name: str) -> Places:
         """Return the places `name`, made on first use."""
         raise NotImplementedError

@@ -283,6 +283,10 @@ class EmbeddedEngine(Engine):
         """Return the durable table `name`."""
         return self.store.table(name, rows)
 
+    def check_room(self) -> None:
+        """Check that what is changed in a table now is likely to be kept soon."""
+        self.store.definitions.check_room()
+
     def places(self, name: str) -> Places:
         """Return the file of places `name`."""
         return self.store.places(name)

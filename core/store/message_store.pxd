@@ -17,7 +17,7 @@ cdef class MessageStore:
     cdef QueueIndex _index
     cdef readonly object keys
     cdef HeadIndex _head
-    cdef object _definitions
+    cdef readonly object definitions
     cdef object _sets
     cdef object _side_files
     cdef object _puncher

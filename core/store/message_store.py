@@ -60,7 +60,7 @@ class MessageStore:
         self._index: QueueIndex = recovered.index
         self.keys = KeyIndexes(data_dir, self._index)
         self._head = recovered.index.head
-        self._definitions = definitions
+        self.definitions = definitions
         self._sets = DispatchSets(recovered.names, settings.inline_dispatch_bytes)
         self._side_files = SideFiles(data_dir)
         self._is_open = True
@@ -294,15 +294,15 @@ class MessageStore:
     @property
     def covered_until(self) -> int:
         """The end of that part of the log whose records have made their changes to the tables."""
-        return min(self._definitions.covered_until, self.written_until)
+        return min(self.definitions.covered_until, self.written_until)
 
     def note_covered(self) -> None:
         """Say that all records so far have made their changes to the tables."""
-        self._definitions.note_covered(self.written_until)
+        self.definitions.note_covered(self.written_until)
 
     def needs_commit(self) -> bool:
         """Return whether a change of a table waits for a flush: a killed process would lose it."""
-        return self._definitions.dirty
+        return self.definitions.dirty
 
     @property
     def flushed_until(self) -> int:
@@ -317,7 +317,7 @@ class MessageStore:
     def needs_flush(self) -> bool:
         """Return whether anything was written that no flush has covered yet."""
         is_safe = self.is_flushed(self._log.written_until())
-        return not is_safe or self._definitions.dirty or self._side_files.dirty or self._names.dirty
+        return not is_safe or self.definitions.dirty or self._side_files.dirty or self._names.dirty
 
     def begin_flush(self, *, is_all: bool = True, fds_max: int = FDS_MAX) -> Flush:
         """Return what forces all that was written so far to disk; any thread may, one flush at a time; see `end_flush`.
@@ -385,7 +385,7 @@ class MessageStore:
 
     def table(self, name: str, rows: RowFormat = FIRST) -> Table:
         """Return the durable table `name`."""
-        return self._definitions.table(name, rows)
+        return self.definitions.table(name, rows)
 
     def free_bytes(self) -> int:
         """Return the room that the data folder's disk has for us; may run on any thread."""
@@ -412,7 +412,7 @@ class MessageStore:
             self._let_go()
 
     def _let_go(self) -> None:
-        closers: list[Closable] = [*self._side_files.all(), self._definitions, self._names, self._index, self._segments]
+        closers: list[Closable] = [*self._side_files.all(), self.definitions, self._names, self._index, self._segments]
         for part in closers:
             part.close()
         self._lock.release()

@@ -14,12 +14,15 @@ from pathlib import Path
 from core.errors import DataFolderUnusableError, DiskFullError, FlushFailedError, StoreError
 from core.parted import PartedMap
 from core.row_format import FIRST, UNSAID, RowFormat
+from core.store.disk import free_bytes
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _VERSION_COLUMN = f"version INTEGER NOT NULL DEFAULT {UNSAID}"
 _ROW_COLUMNS = f"(key BLOB PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL, {_VERSION_COLUMN}) WITHOUT ROWID"
 
 COVER_STEP_BYTES = 64 << 20  # so much of the log at most is to be read again at the start: a tenth of a second
+ROOM_BYTES_MIN = 1 << 20  # what a commit of some changes takes at most; SQLite writes whole pages, and some besides
+CHANGE_BYTES = 8 << 10  # a page of the database and one of its log, for each change that waits for its commit
 SLICE_MAX = 1_000  # changes that a commit writes, or forgets, in one step: some milliseconds
 _LOG_TABLE = "log"
 _COVERED_KEY = b"covered_until"
@@ -79,6 +82,7 @@ class Definitions:
         self._slices: list[Changes] = []  # one dict of a hundred thousand takes 10 ms to grow
         self._snapshot = Snapshot([])
         self._versions: dict[str, int] = {}  # of the rows of each table
+        self._lacks_room = False  # the last commit found none; said by the thread that commits
         self._covered_until = self._kept_until = int.from_bytes(self._load(_LOG_TABLE).get(_COVERED_KEY, b""), "big")
 
     @classmethod
@@ -125,6 +129,16 @@ class Definitions:
     def dirty(self) -> bool:
         """Whether a change was not committed yet."""
         return bool(self._slices) or not self._snapshot.is_done
+
+    def check_room(self) -> None:
+        """Check that what is changed now is likely to be kept soon.
+
+        Raises:
+            DiskFullError: There is no room for it, or a commit waits for room.
+        """
+        waiting = sum(map(len, self._slices)) * CHANGE_BYTES
+        if self._lacks_room or free_bytes(self.path.parent) < ROOM_BYTES_MIN + waiting:
+            raise DiskFullError(self.path.name)  # it is told to clients
 
     def note_change(self, name: str, key: bytes, value: bytes | None) -> None:
         """Queue a change for the next commit; called by the tables."""
@@ -194,8 +208,11 @@ class Definitions:
                     self._connection.execute("ROLLBACK")
                 raise
         except sqlite3.Error as error:
-            raise _translate(error, self.path) from error
+            translated = _translate(error, self.path)
+            self._lacks_room = isinstance(translated, DiskFullError)
+            raise translated from error
         snapshot.is_done = True
+        self._lacks_room = False
         while slices:
             slices.pop()
             yield

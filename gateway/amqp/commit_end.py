@@ -82,6 +82,9 @@ class Commits:
 
         Where it waits for a commit of its channel, or for the deletion of a queue of its name, to be on the disk,
         nothing more is read or done meanwhile.
+
+        Raises:
+            DiskFullError: A declaration would wait until the disk has room again.
         """
         self.are_awaited = channel.transaction is not None and channel.transaction.is_committing
         if self.are_awaited:
@@ -91,6 +94,7 @@ class Commits:
             return False
         name = name_of(method)
         if name is not None and vhost.taken.tell(name, self._go_on):
+            vhost.broker.check_room()
             self.are_awaited = True
             self._output.transport.pause_reading()
         return True

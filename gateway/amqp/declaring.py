@@ -15,6 +15,7 @@ from pamqp.commands import Exchange as ExchangeMethod, Queue as QueueMethod
 from gateway.amqp.access import EXCHANGE, QUEUE, Access, check_not_default
 from gateway.amqp.argument_rules import DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY
 from gateway.amqp.channel import Channel
+from gateway.amqp.definition_rows import EXCHANGE as EXCHANGE_ROW, QUEUE as QUEUE_ROW
 from gateway.amqp.direct_reply import REPLY_TO, is_reply_name
 from gateway.amqp.errors import AmqpError, not_of_streams
 from gateway.amqp.exchange_arguments import (
@@ -111,12 +112,12 @@ class Declarer:
             self._check_kind(method.exchange_type)
         check_not_default(name)
         if method.passive:
-            return Answer(answer, is_durable=self._vhost.exchanges.get(name).is_durable)
+            return Answer(answer, is_durable=self._is_unkept(self._vhost.exchanges.get(name)))
         self._access.check_configure(EXCHANGE, name)
         found = self._vhost.exchanges.find(name)
         if found is not None:
             self._check_same_exchange(method, found)
-            return Answer(answer, is_durable=found.is_durable)
+            return Answer(answer, is_durable=self._is_unkept(found))
         if name.startswith(RESERVED_PREFIX):
             reason = f"exchange name '{name}' contains reserved prefix 'amq.*'"
             raise AmqpError(ReplyCode.ACCESS_REFUSED, reason)
@@ -136,9 +137,14 @@ class Declarer:
             hashed_by=find_hashed_by(arguments, delayed_type or method.exchange_type, what),
             delayed_type=delayed_type,
         )
+        if made.is_durable:
+            self._vhost.broker.check_room()
         self._vhost.add_exchange(made)
         self._tell(Kind.EXCHANGE_CREATED, name=name, type=made.kind)
         return Answer(answer, is_durable=made.is_durable)
+
+    def _is_unkept(self, exchange: Exchange) -> bool:
+        return (EXCHANGE_ROW, exchange.name) in self._vhost.unkept
 
     @staticmethod
     def _check_kind(kind: str) -> None:
@@ -219,9 +225,8 @@ class Declarer:
         answer.queue = method.queue
         return Answer(None if method.nowait else answer, is_durable=False)
 
-    @staticmethod
-    def _declared(method: QueueMethod.Declare, queue: SharedQueue, now_ms: int) -> Answer:
-        is_durable = queue.is_durable and queue.owner is None
+    def _declared(self, method: QueueMethod.Declare, queue: SharedQueue, now_ms: int) -> Answer:
+        is_durable = (QUEUE_ROW, queue.name) in self._vhost.unkept
         if method.nowait:
             return Answer(None, is_durable=is_durable)
         answer = QueueMethod.DeclareOk(message_count=queue.ready_count(now_ms), consumer_count=queue.reader_count())
@@ -253,6 +258,8 @@ class Declarer:
         if dead_letters is not None and dead_letters.text is not None:
             dead_key = arguments.get(DEAD_LETTER_KEY)
             self._access.check_lead(QUEUE, name, dead_letters.text, None if dead_key is None else dead_key.text)
+        if method.durable and not method.exclusive:
+            self._vhost.broker.check_room()
         return self._vhost.add(
             name, durable=method.durable, auto_delete=method.auto_delete, owner=owner, arguments=arguments
         )

@@ -44,6 +44,7 @@ from gateway.amqp.routing import TopicRelay, Way
 from gateway.amqp.ruled_queues import hold_queue_to
 from gateway.amqp.shared_queue import SharedQueue
 from gateway.amqp.taken_names import TakenNames, name_of
+from gateway.amqp.unkept import Unkept
 
 Bindings = list[tuple[Exchange, Binding]]
 """Bindings, each with the exchange that it leads from."""
@@ -82,6 +83,7 @@ class VirtualHost:
         self._queues: dict[str, SharedQueue] = {}
         self._owned: dict[object, dict[str, SharedQueue]] = {}  # by connection: its exclusive queues
         self.taken = TakenNames(broker.when_kept)
+        self.unkept = Unkept(broker.when_kept)
         self.chores = parts.chores
         self._passing_names = PassingNames(name.encode())
         self.dead_letters = DeadLetters(broker, self, parts.desk)
@@ -236,6 +238,8 @@ class VirtualHost:
         queue.start_empty()
         self._begin(queue, None)
         self._table.put(row_key(QUEUE, queue.name), queue_row(queue))
+        if self._is_durable(queue.name):
+            self.unkept.note((QUEUE, queue.name))
 
     def open(self, queue: SharedQueue) -> None:
         """Have what is taken and done in a queue, and its ends, known: at once or later, `is_open` says it."""
@@ -337,6 +341,7 @@ class VirtualHost:
         self.exchanges.add(exchange)
         if exchange.is_durable:
             self._table.put(row_key(EXCHANGE, exchange.name), exchange_row(exchange))
+            self.unkept.note((EXCHANGE, exchange.name))
 
     def remove_exchange(self, exchange: Exchange) -> None:
         """Delete an exchange, and the bindings from and to it in steps."""
@@ -354,11 +359,21 @@ class VirtualHost:
             self.taken.give_back((EXCHANGE, exchange.name), is_durable=False)
 
     def bind(self, exchange: Exchange, binding: Binding) -> bool:
-        """Bind a queue or an exchange to an exchange; return whether the binding is to be durable."""
-        is_durable = exchange.is_durable and self._is_durable(binding[0])
-        if self.exchanges.bind(exchange, binding) and is_durable:
+        """Bind a queue or an exchange to an exchange; return whether the binding is to be durable, and is not kept yet.
+
+        Raises:
+            DiskFullError: It is to be durable, and there is no room.
+        """
+        if not (exchange.is_durable and self._is_durable(binding[0])):
+            self.exchanges.bind(exchange, binding)
+            return False
+        key = exchange.name, binding
+        if binding not in exchange.bindings:
+            self._broker.check_room()
+            self.exchanges.bind(exchange, binding)
             self._table.put(binding_key(exchange, binding), b"{}")
-        return is_durable
+            self.unkept.note(key)
+        return key in self.unkept
 
     def unbind(self, exchange: Exchange, binding: Binding) -> bool:
         """Take a binding back, harmless where there is none; return whether it was durable."""

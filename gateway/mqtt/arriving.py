@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from core.errors import DiskFullError
+from core.room import DISK_LOW
 from gateway.auth.credentials import OWN_PEER, Identity, LoginAnswer, Refusal
 from gateway.auth.left_logins import pack_login
 from gateway.auth.login_log import log_login, log_refusal, outcome_of, reason_of
@@ -224,7 +226,7 @@ class Arriving(Holding):
             door.wills.publish_delayed(client_id, now_ms)
         if connect.will is not None:
             self._keep_will(connect.will, client_id, identity)
-        if found.session.is_persistent or connect.will is not None or entering.had_durable:
+        if self._must_wait(entering, found):
             door.broker.when_kept(entering.note_kept)
         else:
             entering.note_kept(None)
@@ -311,7 +313,35 @@ class Arriving(Holding):
             door.claims.claim(client_id, entering.note_claim)
         if entering.claim_error is not None:
             return ConnectCode.SERVER_UNAVAILABLE, str(entering.claim_error)
+        if self._must_keep(entering) and not self._has_room():
+            return ConnectCode.SERVER_UNAVAILABLE, f"no session can be kept: {DISK_LOW}"
         return None
+
+    def _must_keep(self, entering: Entering) -> bool:
+        """Return whether a client is let in only when something is written down: a session, its end, or a will."""
+        connect, before = entering.connect, self._door.sessions.outline(entering.client_id)
+        if connect.will is not None:
+            return True
+        if before is not None and before.is_persistent:
+            return connect.is_clean
+        return make_terms(connect, self._door.settings, self._limits).expiry_s > 0
+
+    def _must_wait(self, entering: Entering, found: Attachment) -> bool:
+        """Return whether a client is let in only when what was changed is written down.
+
+        A full disk keeps nobody from what is stored: a session that was there before is resumed nevertheless.
+        """
+        has_will = entering.connect.will is not None
+        if not (found.session.is_persistent or has_will or entering.had_durable):
+            return False
+        return not found.is_present or has_will or self._has_room()
+
+    def _has_room(self) -> bool:
+        try:
+            self._door.broker.check_room()
+        except DiskFullError:
+            return False
+        return True
 
     def _keep_will(self, will: Will, client_id: bytes, identity: Identity) -> None:
         user = identity.user.encode()

@@ -274,7 +274,7 @@ class Conversation(Leaving):
         data = encode_suback(packet_id, codes, level, self._reason_of(granted) if failed else "")
         if not self._connection.takes(len(data)):  # MQTT-3.9.2-1: not for the reason's sake
             data = encode_suback(packet_id, codes, level)
-        self._answers.append(Answer(self._fitting(data), granted))
+        self._answers.append(Answer(self._fitting(data), granted, has_changed=len(failed) < len(granted)))
 
     def _reason_of(self, granted: Granted) -> str:
         """Return in words why the first filter that was not granted was not, for a client that wants to know."""
@@ -298,10 +298,10 @@ class Conversation(Leaving):
         return answer
 
     def _give_answers(self) -> None:
-        """Answer when a durable session's changes are written down, at once for any other session."""
+        """Answer when a durable session's changes are written down, at once where there are none."""
         answers, self._answers = self._answers, []
         session = self.session
-        if session is not None and session.is_persistent:
+        if session is not None and session.is_persistent and any(answer.has_changed for answer in answers):
             self._unkept += 1
             self._door.broker.when_kept(partial(self._give_kept, session, answers))
         else:

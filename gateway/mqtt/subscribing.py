@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from core.broker import Broker
-from core.errors import QueueLimitError
+from core.errors import DiskFullError, QueueLimitError
 from core.lmq.queue_name import mqtt_queue_name
 from core.metrics import DoorMetrics
 from gateway.auth.permissions import Permissions
@@ -68,13 +68,14 @@ class Plan(NamedTuple):
 
 
 class Answer:
-    """The answer to a SUBSCRIBE or UNSUBSCRIBE, and what begins with it."""
+    """The answer to a SUBSCRIBE or UNSUBSCRIBE, what begins with it, and whether anything was changed."""
 
-    __slots__ = ("data", "granted")
+    __slots__ = ("data", "granted", "has_changed")
 
-    def __init__(self, data: bytes, granted: Granted) -> None:
+    def __init__(self, data: bytes, granted: Granted, *, has_changed: bool = True) -> None:
         self.data = data
         self.granted = granted
+        self.has_changed = has_changed
 
 
 class Subscribing:
@@ -146,8 +147,9 @@ class Subscribing:
         opening = Opening(self._broker)
         plans: list[Plan] = []
         fresh: set[bytes] = set()
+        refused = ReasonCode.QUOTA_EXCEEDED if self._lacks_room(session, filters) else None
         for wanted in filters:
-            plans.append(self._plan(session, wanted, may, now_ms, fresh))
+            plans.append(self._plan(session, wanted, may, now_ms, fresh, refused=refused))
             for queue_ref in plans[-1].queue_refs:
                 opening.ask(queue_ref)
             yield None
@@ -155,10 +157,23 @@ class Subscribing:
             yield opening
         granted = []
         for plan in plans:
-            yield from self._await_end(plan.topic_filter)
+            if plan.refused is None:
+                yield from self._await_end(plan.topic_filter)
             granted.append(self._subscribe(session, plan, packet.identifier, opening.failed, now_ms))
             yield None
         then(packet.packet_id, granted)
+
+    def _lacks_room(self, session: Session, filters: list[tuple[bytes, int]]) -> bool:
+        """Return whether what is subscribed to would wait until the disk has room again."""
+        topic_filters = [one for one, _ in filters]
+        ends = self.sharing.ends
+        if not session.is_persistent and not any(is_shared(one) and ends.is_awaited(one) for one in topic_filters):
+            return False
+        try:
+            self._broker.check_room()
+        except DiskFullError:
+            return True
+        return False
 
     def _await_end(self, topic_filter: bytes) -> Iterator[Opening]:
         """Wait until the end of a group is durable, before another of its name begins."""
@@ -168,14 +183,24 @@ class Subscribing:
             yield ending
 
     def _plan(
-        self, session: Session, wanted: tuple[bytes, int], may: Permissions, now_ms: int, fresh: set[bytes]
+        self,
+        session: Session,
+        wanted: tuple[bytes, int],
+        may: Permissions,
+        now_ms: int,
+        fresh: set[bytes],
+        *,
+        refused: ReasonCode | None,
     ) -> Plan:
-        """Return what is to become of a filter; `fresh` are those before it in the packet that are new."""
+        """Return what is to become of a filter.
+
+        `fresh` are those before it in the packet that are new, `refused` is why none of them can be had, if so.
+        """
         topic_filter, options = wanted
         topic_filter = self.rewriting.subscribed(topic_filter, session.client_id, session.owner or b"")
         is_new = topic_filter not in session.subscriptions and topic_filter not in fresh
         count = len(session.subscriptions) + len(fresh)
-        refused = self._why_not(count, topic_filter, may, now_ms, is_new=is_new)
+        refused = self._why_not(count, topic_filter, may, now_ms, is_new=is_new) or refused
         queue_refs: tuple[int, ...] = ()
         if refused is None and is_new:
             try:

@@ -71,6 +71,7 @@ class TopicAdmin:
             is_order=flag_field(request, "order", otherwise=False),
             sys_flag=integer_field(request, "topicSysFlag", 0) & 0x7FFFFFFF,
         )
+        self._broker.check_room()
         is_new = self._topics.find(name) is None
         self._topics.set(name, topic)
         told = {"read_queues": topic.read_queues, "write_queues": topic.write_queues, "perm": topic.perm}
@@ -111,6 +112,7 @@ class TopicAdmin:
         for unknown, plain in NOT_SUPPORTED.items():
             if (said.get(unknown) or plain) != plain:
                 raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, f"{unknown} of groups is not supported")
+        self._broker.check_room()
         self._groups.set(name.encode(), _read_group(said))
         group = self._groups.get(name.encode())
         self._set_retry_queues(name.encode(), group)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import threading
 import urllib.request
 
@@ -17,31 +15,12 @@ from tests.support.mqtt_client import MqttClient
 pytestmark = pytest.mark.slow
 
 MIB = 1 << 20
-DISK_BYTES = 64 * MIB
-BALLAST_BYTES = 16 * MIB
 BODY_BYTES = 8 * 1024
 NUMBER_BYTES = 4
 QUIET_S = 1.0  # a publisher that is not answered for so long is held
 WAIT_S = 20
 HELD = "publishers are held back"
 TOPIC, FILTER = b"plant/1", b"plant/#"
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of its own, of 64 MiB, a quarter of them taken by the file `ballast`."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    if os.getuid() or shutil.which("mount") is None:
-        pytest.skip("only root can mount a small file system")
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", folder], check=False)
-    if mounted.returncode:
-        pytest.skip("a small file system cannot be mounted here")
-    try:
-        (folder / "ballast").write_bytes(bytes(BALLAST_BYTES))
-        yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 def serve(data_dir, free_bytes_min, segment_bytes=MIB):

@@ -14,6 +14,7 @@ from gateway.net.protocol import Transport
 from gateway.settings import AuthSettings, MqttSettings
 from tests.support import mqtt
 from tests.support.engines import find_maker
+from tests.support.full_definitions import set_room_for_definitions
 from tests.support.logins import HandClock, HandWork
 from tests.support.store import flush_as_asked
 
@@ -201,6 +202,10 @@ class World:
         """Let the disk have so much room."""
         self.broker.room.note(free_bytes, is_full=is_full, now_ms=self.now_ms)
         self.turn()
+
+    def set_room_for_definitions(self, has_room):
+        """Let the disk have room for what is written down, or none at all."""
+        set_room_for_definitions(self.store, has_room)
 
     def turn(self):
         """Run turns and flushes until nothing is due."""

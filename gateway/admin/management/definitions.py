@@ -94,6 +94,7 @@ async def _import(view: AdminView, request: Request, only: str | None) -> Item:
     users = UserPlan(view.authenticator.stored, view.authenticator.quotas, view.authenticator.is_of_settings)
     try:
         await _check(plan, users, request, only)
+        view.broker.check_room()
         await _do(plan.carry_out())
         await _do(users.carry_out())
         await keep(view.broker)

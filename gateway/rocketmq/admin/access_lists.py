@@ -117,6 +117,7 @@ class AccessLists:
         kept = self._read(subject)
         for policy in parse(AclInfo, bytes(request.body)).policies:
             kept.setdefault(policy.policyType, {}).update({entry.resource: entry for entry in policy.entries})
+        self._broker.check_room()
         self._keep(subject, kept)
         actor.tell(Kind.RULE_SET, name=subject)
         self._broker.when_kept(partial(answer_kept, request, peer))

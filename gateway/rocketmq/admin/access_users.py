@@ -51,6 +51,7 @@ class AccessUsers:
         if name in self._authenticator.stored.users:
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, "The user is existed")
         said = parse(UserInfo, bytes(request.body) or b"{}")
+        self._broker.check_room()
         self._put(name, said, said.password or "", (), "")
         actor.tell(Kind.USER_CREATED, name=name)
         self._set_status(name, said, actor)

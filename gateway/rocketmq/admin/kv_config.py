@@ -45,6 +45,7 @@ class KvConfig:
             raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, "the namespace, the key or the value is too long")
         if is_new and len(self._rows) >= ENTRIES_MAX:
             raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, f"there are {ENTRIES_MAX} values already")
+        self._broker.check_room()
         self._rows.put(key, value)
         peer.actor().tell(Kind.CHANGED, request=f"updateKvConfig {_told(key)}")
         self._broker.when_kept(partial(answer_kept, request, peer))

@@ -16,7 +16,8 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from core.errors import DataFolderUnusableError, DiskFullError, FlushFailedError
 from core.row_format import RowFormat
-from core.store.table import COVER_STEP_BYTES, SLICE_MAX, Definitions
+from core.store import table as table_module
+from core.store.table import CHANGE_BYTES, COVER_STEP_BYTES, ROOM_BYTES_MIN, SLICE_MAX, Definitions
 from tests.support.files import file_size_limit
 
 
@@ -121,6 +122,39 @@ def test_a_failed_commit_is_made_good_by_the_next(tmp_path):
     commit(definitions)
     assert rows_on_disk(path, "t") == {b"small": b"3", b"big": bytes(200_000)}
     definitions.close()
+
+
+def test_no_change_is_promised_while_a_commit_waits_for_room(tmp_path):
+    definitions = Definitions.open(tmp_path / "d.db")
+    table = definitions.table("t")
+    definitions.check_room()
+    table.put(b"big", bytes(200_000))
+    definitions._connection.execute("PRAGMA max_page_count = 8")
+    with pytest.raises(DiskFullError):
+        commit(definitions)
+    with pytest.raises(DiskFullError, match=r"no space left for d\.db$"):
+        definitions.check_room()
+    definitions._connection.execute("PRAGMA max_page_count = 1000")
+    commit(definitions)
+    definitions.check_room()
+    definitions.close()
+
+
+def test_no_change_is_promised_where_the_disk_has_no_room_for_those_that_wait_and_it(tmp_path, monkeypatch):
+    definitions = Definitions.open(tmp_path / "d.db")
+    free = ROOM_BYTES_MIN
+    monkeypatch.setattr(table_module, "free_bytes", lambda path: free if path == tmp_path else 0)
+    definitions.check_room()
+    for i in range(SLICE_MAX + 1):
+        definitions.table("t").put(b"%d" % i, b"")
+    with pytest.raises(DiskFullError):
+        definitions.check_room()
+    free += (SLICE_MAX + 1) * CHANGE_BYTES
+    definitions.check_room()
+    definitions.close()
+    free = ROOM_BYTES_MIN - 1
+    with pytest.raises(DiskFullError):
+        definitions.check_room()
 
 
 def test_a_disk_that_refuses_is_not_a_commit(tmp_path):

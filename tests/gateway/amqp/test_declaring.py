@@ -5,6 +5,7 @@ from pamqp.commands import Basic, Channel, Connection, Exchange, Queue
 
 from gateway.amqp.host_profile import HostProfile
 from gateway.amqp.queue_arguments import type_of
+from tests.support.amqp_door import AmqpWorld
 
 
 def test_an_exclusive_queue_is_its_connections_own(world):
@@ -292,3 +293,67 @@ def test_random_exchange_of_rabbitmq_4_is_one(world):
     counts = [peer.declare(name, passive=True).message_count for name in ("a", "b")]
     assert sum(counts) == 64
     assert min(counts) > 0
+
+
+def test_what_is_declared_once_more_is_answered_at_once_where_it_is_kept(tmp_path):
+    world = AmqpWorld(tmp_path, is_sync=True)
+    peer, other = world.client(), world.client()
+    declare = [
+        Exchange.Declare(exchange="x", exchange_type="topic", durable=True),
+        Queue.Declare(queue="q", durable=True),
+        Queue.Bind(queue="q", exchange="x", routing_key="a"),
+    ]
+    for method in declare:
+        peer.call(method)
+    world.flushes_by_itself = False
+    other.send(Queue.Declare(queue="unkept", durable=True))  # a change that waits for the disk
+    peer.send(*declare, Queue.Declare(queue="q", passive=True), Exchange.Declare(exchange="x", passive=True))
+    names = ["Exchange.DeclareOk", "Queue.DeclareOk", "Queue.BindOk", "Queue.DeclareOk", "Exchange.DeclareOk"]
+    assert [one.name for one in peer.take()] == names
+    peer.send(Queue.Declare(queue="unkept", durable=True))
+    assert other.take() == peer.take() == []
+    world.flushes_by_itself = True
+    world.flush()
+    world.turn()
+    assert [one.name for one in (*other.take(), *peer.take())] == ["Queue.DeclareOk"] * 2
+    world.close()
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        Queue.Declare(queue="new", durable=True),
+        Exchange.Declare(exchange="new", exchange_type="fanout", durable=True),
+        Queue.Bind(queue="q", exchange="amq.topic", routing_key="new"),
+        Exchange.Bind(destination="amq.fanout", source="amq.topic", routing_key="new"),
+    ],
+    ids=lambda method: method.name,
+)
+def test_no_room_for_a_new_durable_definition_ends_the_connection_and_changes_nothing(world, method):
+    peer, other = world.client(), world.client()
+    peer.declare("q", durable=True)
+    world.set_room_for_definitions(False)
+    close = peer.call(method)
+    assert (close.reply_code, close.reply_text) == (506, "RESOURCE_ERROR - no space left for definitions.db")
+    assert close.class_id << 16 | close.method_id == method.index
+    assert other.declare("q", durable=True).queue == "q"
+    assert other.declare("passing").queue == "passing"
+    assert other.call(Queue.Bind(queue="passing", exchange="amq.topic", routing_key="new")).name == "Queue.BindOk"
+    vhost = world.amqp.vhosts.find("/")
+    assert (vhost.find("new"), vhost.exchanges.find("new")) == (None, None)
+    world.set_room_for_definitions(True)
+    assert other.call(method).name == f"{method.name}Ok"
+
+
+def test_a_declaration_behind_a_deletion_is_refused_where_that_would_wait_for_room(tmp_path):
+    world = AmqpWorld(tmp_path, is_sync=True)
+    peer, other = world.client(), world.client()
+    peer.declare("q", durable=True)
+    world.flushes_by_itself = False
+    peer.send(Queue.Delete(queue="q"))
+    world.set_room_for_definitions(False)
+    assert other.call(Queue.Declare(queue="q", durable=True)).reply_code == 506
+    world.flushes_by_itself = True
+    world.turn()
+    assert peer.take()[0].name == "Queue.DeleteOk"
+    world.close()

@@ -130,3 +130,21 @@ def test_client_that_is_taken_over_before_its_connack_gets_none(world):
     assert older.is_closed
     assert older.take() == []
     assert newer.take() == [mqtt.connack(session_present=True)]
+
+
+def test_no_session_begins_or_ends_and_no_will_is_left_while_the_disk_has_no_room_for_that(world):
+    world.client(b"old", (b"t", 1), clean=False).vanish()
+    world.set_room_for_definitions(False)
+    world.flushes_by_itself = False
+    refused = [
+        world.connect(b"new", clean=False),
+        world.connect(b"old"),
+        world.connect(b"passing", will=(b"w", b"gone", 0, False)),
+    ]
+    assert [peer.take() for peer in refused] == [[mqtt.connack(3)]] * 3
+    assert world.connect(b"passing").take() == [mqtt.connack()]
+    assert world.connect(b"old", clean=False).take() == [mqtt.connack(session_present=True)]
+    world.set_room_for_definitions(True)
+    world.flushes_by_itself = True
+    assert world.connect(b"new", clean=False).take() == [mqtt.connack()]
+    assert world.connect(b"old", clean=False).take() == [mqtt.connack(session_present=True)]

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 from core.lmq.queue_name import mqtt_queue_name
+from gateway.mqtt.properties import Property
 from tests.support import mqtt
+from tests.support.mqtt_5 import enter
 
 
 def queues(world, topic):
@@ -49,3 +51,36 @@ def test_very_long_filters_work_and_come_back(world):
     world.open()
     world.client(b"p").send(mqtt.publish(topic, b"1", qos=1, packet_id=1))
     assert world.connect(b"s", clean=False).bodies() == [b"1"]
+
+
+def test_durable_subscriptions_are_refused_while_the_disk_has_no_room_for_them(world):
+    peer = world.client(b"s", (b"old", 1), clean=False)
+    world.set_room_for_definitions(False)
+    world.flushes_by_itself = False
+    assert peer.send(mqtt.subscribe(2, (b"new", 1), (b"old", 0))).take() == [mqtt.suback(2, 0x80, 0x80)]
+    assert enter(world, b"five", (Property.SESSION_EXPIRY, 0), filters=((b"t", 1),)).take() == []
+    passing = world.client(b"p")
+    assert passing.send(mqtt.subscribe(3, (b"t", 1))).take() == [mqtt.suback(3, 1)]
+    world.flushes_by_itself = True
+    world.turn()
+    passing.send(*[mqtt.publish(topic, topic, qos=1, packet_id=i) for i, topic in enumerate((b"old", b"new"), 1)])
+    assert [(one.body, one.qos) for one in peer.take_deliveries()] == [(b"old", 1)]
+    world.set_room_for_definitions(True)
+    assert peer.send(mqtt.subscribe(4, (b"new", 1))).take() == [mqtt.suback(4, 1)]
+
+
+def test_version_5_is_told_that_there_is_no_room_for_a_subscription(world):
+    peer = enter(world, b"s", (Property.SESSION_EXPIRY, 60))
+    world.set_room_for_definitions(False)
+    peer.send(mqtt.subscribe_5(2, (b"t", 1)))
+    assert peer.take() == [mqtt.suback_5(2, 0x97, reason=b"quota exceeded: t")]
+
+
+def test_group_that_would_begin_behind_an_end_that_waits_for_room_is_refused(world):
+    peer, other = world.client(b"a", (b"$share/g/t", 1), clean=False), world.client(b"b")
+    world.flushes_by_itself = False
+    peer.send(mqtt.unsubscribe(1, b"$share/g/t"))
+    world.set_room_for_definitions(False)
+    assert other.send(mqtt.subscribe(2, (b"$share/g/t", 1))).take() == [mqtt.suback(2, 0x80)]
+    world.flushes_by_itself = True
+    world.turn()

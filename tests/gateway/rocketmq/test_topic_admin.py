@@ -7,6 +7,7 @@ import pytest
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.settings import RocketmqSettings
 from lmq.remoting.commands import Command
+from tests.support.full_definitions import set_room_for_definitions
 from tests.support.rocketmq_door import DoorSite, bodies_of
 
 
@@ -237,3 +238,13 @@ def test_what_is_made_changed_and_removed_is_told_with_the_doing(site, peer):
         ("admin.changed", None, None),
     ]
     assert {(event.actor.door, event.actor.conn_id) for event in told} == {("rocketmq", peer.transport.conn_id)}
+
+
+def test_topics_and_groups_are_refused_while_the_disk_has_no_room_for_them(site, peer):
+    set_topic(peer, read=4)
+    set_room_for_definitions(site.store, False)
+    assert (set_topic(peer, "New").code, set_topic(peer, read=5).code, set_group(peer).code) == (2, 2, 2)
+    assert (peer.ask(105, topic="New").code, route_of(peer)["readQueueNums"]) == (17, 4)
+    assert json.loads(bytes(peer.ask(201).body))["subscriptionGroupTable"] == {}
+    set_room_for_definitions(site.store, True)
+    assert (set_topic(peer, "New").code, set_topic(peer, read=5).code, set_group(peer).code) == (0, 0, 0)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.support.admin import declare, managed_gateway
+from tests.support.full_definitions import set_room_for_definitions
 
 pytestmark = pytest.mark.asyncio
 
@@ -45,3 +46,15 @@ async def test_only_administrators_may(tmp_path):
         for ask in (client.get, client.post):
             assert (await ask("/api/definitions")).status_code == 401
             assert (await ask("/api/definitions/%2F")).status_code == 401
+
+
+async def test_import_makes_nothing_while_the_disk_has_no_room_for_it(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        said = {"queues": [{"name": "q", "vhost": "/", "durable": True, "auto_delete": False, "arguments": {}}]}
+        set_room_for_definitions(gateway.store, False)
+        answer = await client.post("/api/definitions", json=said)
+        assert answer.status_code == 503
+        assert answer.json()["reason"] == "not all was made: no space left for definitions.db"
+        assert gateway.doors["amqp"].vhost.find("q") is None
+        set_room_for_definitions(gateway.store, True)
+        assert (await client.post("/api/definitions", json=said)).json()["imported"] == {"queues": 1}
