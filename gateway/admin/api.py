@@ -10,12 +10,12 @@ from fastapi import APIRouter, FastAPI, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import choose_encoder
 from starlette.exceptions import HTTPException as AnyHTTPException
 
 from gateway.admin.changes_told import ChangesTold
 from gateway.admin.console import CONSOLE
 from gateway.admin.explanations import EXPLANATIONS
+from gateway.admin.exposition import expose
 from gateway.admin.lineage import LINEAGE
 from gateway.admin.live import LiveFeed
 from gateway.admin.login import Looker
@@ -109,8 +109,8 @@ async def metrics(view: View, accept: Accept = "") -> Response:
 
 
 def _write(registry: CollectorRegistry, accept: str) -> Response:
-    encode, kind = choose_encoder(accept)
-    return Response(encode(registry), media_type=kind)
+    text, kind = expose(registry, accept)
+    return Response(text, media_type=kind)
 
 
 @ROUTES.get("/metrics/detailed", response_class=PlainTextResponse)
