@@ -1,10 +1,12 @@
 import cython
 
 from core cimport untracked
+from core.bytes_map cimport BytesMap
 
 cdef bytes _SLASH
 cdef int _DOLLAR
 cdef Py_ssize_t _PASSED_MAX
+cdef Py_ssize_t _WIDE_MIN
 cdef Py_ssize_t _PAIRWISE_MAX
 
 
@@ -20,7 +22,7 @@ cdef class TopicNode:
 
 @cython.final
 cdef class TopicTrie:
-    cdef dict _exact
+    cdef BytesMap _exact
     cdef TopicNode _open
     cdef TopicNode _hiding
     cdef Py_ssize_t _pair_count
@@ -50,5 +52,5 @@ cdef Py_ssize_t report(object slot, list out) except -1
 cdef bint are_distinct(list values, Py_ssize_t start) except -1
 
 
-@cython.locals(pair=tuple, many=dict)
+@cython.locals(pair=tuple, many=dict, wide=BytesMap)
 cdef TopicNode find_child(object children, bytes level)

@@ -1,6 +1,6 @@
 """From a topic to the values of all filters that match it; work grows with the levels of the topic, for any filters.
 
-A filter without wildcards is one entry of a dict. The others share a trie, which is walked as a set of states, level by
+A filter without wildcards is one entry of a map. The others share a trie, which is walked as a set of states, level by
 level: a node stands for the levels that led to it, is reached in one way only and steps at most once a level. A `#`
 leads to a node that stays in the set, so several of them add states and do not multiply work.
 """
@@ -8,8 +8,10 @@ leads to a node that stays in the set, so several of them add states and do not 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from typing import cast
 
 from core import untracked
+from core.bytes_map import BytesMap
 from core.lmq.topic_space import split_levels
 
 PLUS = b"+"
@@ -17,6 +19,8 @@ HASH = b"#"
 _SLASH = b"/"
 _DOLLAR = 0x24
 _PASSED_MAX = 1_024  # states of levels gone by that a match keeps before it lets go of them
+WIDE_MIN = 4_096  # levels that follow one from which on they are kept in a map that grows without a pause
+_WIDE_MIN = WIDE_MIN  # the name that the compiled code uses
 _PAIRWISE_MAX = 4  # so few values are compared with each other more cheaply than hashed
 
 
@@ -24,19 +28,23 @@ class TopicNode:
     """One level of some filters.
 
     A slot is None, one value that was inserted once, or a dict from values to how often they were inserted. Literal
-    levels that follow are None, one pair of level and node, or a dict: most nodes have one, and a dict costs 232 bytes.
+    levels that follow are None, one pair of level and node, or a dict: most nodes have one, and a dict costs 232 bytes;
+    very many are a map.
     """
 
     __slots__ = ("children", "plus", "rest", "rest_values", "seen", "values")
 
     def __init__(self) -> None:
-        self.children: tuple[bytes, TopicNode] | dict[bytes, TopicNode] | None = None  # by literal level
+        self.children: Children | None = None  # by literal level
         self.plus: TopicNode | None = None  # after a `+`
         self.rest: TopicNode | None = None  # after a `#` that is not the last level
         self.values: object = None  # slot of the filter that ends here
         self.rest_values: object = None  # slot of the filter that ends with a `#` after this node
         self.seen = 0  # the match that entered this node last
         untracked.untrack(self)
+
+
+Children = tuple[bytes, TopicNode] | dict[bytes, TopicNode] | BytesMap
 
 
 class TopicTrie:
@@ -46,7 +54,7 @@ class TopicTrie:
     """
 
     def __init__(self) -> None:
-        self._exact: dict[bytes, object] = {}
+        self._exact = BytesMap({})
         self._open = TopicNode()
         self._hiding = TopicNode()  # filters whose leading wildcard is not to match `$`-topics
         self._pair_count = 0
@@ -68,7 +76,7 @@ class TopicTrie:
         if not is_wildcard(topic_filter):
             slot = self._exact.get(topic_filter)
             is_new = not slot_has(slot, value)
-            self._exact[topic_filter] = slot_with(slot, value)
+            self._exact.put(topic_filter, slot_with(slot, value))
             self._pair_count += is_new
             return is_new
         levels = split_levels(topic_filter)
@@ -113,9 +121,9 @@ class TopicTrie:
             raise KeyError(topic_filter, value)
         slot = slot_without(slot, value)
         if slot is None:
-            del self._exact[topic_filter]
+            self._exact.drop(topic_filter)
         else:
-            self._exact[topic_filter] = slot
+            self._exact.put(topic_filter, slot)
         is_gone = not slot_has(slot, value)
         self._pair_count -= is_gone
         return is_gone
@@ -193,8 +201,9 @@ class TopicTrie:
     def explain(self, topic: bytes) -> dict[bytes, dict[object, int]]:
         """Return the filters that match `topic`, each with its values and how often each; slower than `match`."""
         found: dict[bytes, dict[object, int]] = {}
-        if topic in self._exact:
-            found[topic] = slot_counts(self._exact[topic])
+        exact = self._exact.get(topic)
+        if exact is not None:
+            found[topic] = slot_counts(exact)
         levels = split_levels(topic)
         roots = (self._open,) if topic.startswith(b"$") else (self._open, self._hiding)
         for root in roots:
@@ -281,18 +290,25 @@ def grow(node: TopicNode, level: bytes) -> TopicNode:
         node.rest = made
     elif node.children is None:
         node.children = (level, made)
-    elif isinstance(node.children, dict):
-        node.children[level] = made
-    else:
+    elif isinstance(node.children, BytesMap):
+        node.children.put(level, made)
+    elif isinstance(node.children, tuple):
         node.children = dict([node.children, (level, made)])
+    else:
+        node.children[level] = made
+        if len(node.children) >= _WIDE_MIN:
+            node.children = BytesMap(cast("dict[bytes, object]", node.children))
     return made
 
 
-def find_child(children: tuple[bytes, TopicNode] | dict[bytes, TopicNode], level: bytes) -> TopicNode | None:
+def find_child(children: Children, level: bytes) -> TopicNode | None:
     """Return the node of a literal level among the children of a node that has some, or None."""
     if isinstance(children, tuple):
         pair = children
         return pair[1] if pair[0] == level else None
+    if isinstance(children, BytesMap):
+        wide = children
+        return cast("TopicNode | None", wide.get(level))
     many = children
     return many.get(level)
 
@@ -360,6 +376,10 @@ def drop_child(node: TopicNode, level: bytes) -> None:
         node.plus = None
     elif level == HASH:
         node.rest = None
+    elif isinstance(node.children, BytesMap):
+        node.children.drop(level)
+        if len(node.children) < _WIDE_MIN // 2:
+            node.children = cast("dict[bytes, TopicNode]", dict(node.children.items()))
     elif isinstance(node.children, dict):
         del node.children[level]
         if len(node.children) == 1:

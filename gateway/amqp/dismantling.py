@@ -22,7 +22,7 @@ def dismantle(vhost: VirtualHost, now_ms: int) -> Iterator[None]:
             yield from steps
             yield
     for exchange in vhost.exchanges:
-        for binding in list(exchange.bindings):
+        for binding in exchange.bindings:
             vhost.unbind(exchange, binding)
             yield
         if exchange.name not in PREDECLARED and vhost.exchanges.find(exchange.name) is exchange:

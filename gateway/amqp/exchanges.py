@@ -11,6 +11,7 @@ from typing import cast
 
 from core.lmq.topic_space import binding_key_from_filter, filter_from_binding_key, topic_from_routing_key
 from core.lmq.topic_trie import TopicTrie
+from core.parted import OrderedMap, PartedMap
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.hash_choice import HashChoice, draw_place
 from gateway.amqp.header_match import HeaderIndex, HeaderMatch
@@ -88,8 +89,8 @@ class Exchange:
         self.is_internal = internal
         self.alternate = alternate
         self.hashed_by = hashed_by
-        self.bindings: dict[Binding, None] = {}
-        self._by_key: dict[str, dict[Destination, None]] = {}
+        self.bindings: OrderedMap[Binding, Binding] = OrderedMap()
+        self._by_key: PartedMap[str, dict[Destination, None]] = PartedMap({})
         self._by_headers: HeaderIndex[Destination] = HeaderIndex()
         self._by_hash: HashChoice[Destination] = HashChoice()
         self._picks: list[Destination] | None = None
@@ -114,7 +115,7 @@ class Exchange:
         """Bind a queue or an exchange; return whether that is new."""
         if binding in self.bindings:
             return False
-        self.bindings[binding] = None
+        self.bindings[binding] = binding
         self._picks = None
         destination, key, match = binding
         if match is not None:
@@ -124,7 +125,7 @@ class Exchange:
         elif self.rule == CONSISTENT_HASH:
             self._by_hash.add(destination, _unique_name(destination), key)
         else:
-            self._by_key.setdefault(key, {})[destination] = None
+            self._put_by_key(key, destination)
         return True
 
     def unbind(self, binding: Binding) -> bool:
@@ -141,15 +142,26 @@ class Exchange:
         elif self.rule == CONSISTENT_HASH:
             self._by_hash.remove(destination, key)
         else:
-            del self._by_key[key][destination]
-            if not self._by_key[key]:
-                del self._by_key[key]
+            self._drop_by_key(key, destination)
         return True
+
+    def _put_by_key(self, key: str, destination: Destination) -> None:
+        bound = self._by_key.get(key)
+        if bound is None:
+            bound = self._by_key[key] = {}
+        bound[destination] = None
+
+    def _drop_by_key(self, key: str, destination: Destination) -> None:
+        bound = self._by_key.get(key)
+        assert bound is not None
+        del bound[destination]
+        if not bound:
+            self._by_key.pop(key)
 
     def destinations(self, key: str, traits: Traits) -> list[Destination]:
         """Return what a message with this routing key and these traits goes to from here, each once."""
         if self.rule == DIRECT:
-            return list(self._by_key.get(key, ()))
+            return list(self._by_key.get(key) or ())
         if self.rule == FANOUT:
             return list(dict.fromkeys(binding[0] for binding in self.bindings))
         if self.rule == HEADERS:
@@ -189,7 +201,7 @@ class Exchange:
         Where more decides than its key and headers, all are returned that may do so, with a word about it.
         """
         if self.rule == DIRECT:
-            return [(destination, key) for destination in self._by_key.get(key, ())]
+            return [(destination, key) for destination in self._by_key.get(key) or ()]
         if self.rule == FANOUT:
             return [(destination, bound) for destination, bound, _ in self.bindings]
         if self.rule == HEADERS:
@@ -259,7 +271,8 @@ class ExchangeTable:
         self._on_topic_bound = on_topic_bound
         self._on_topic_unbound = on_topic_unbound
         self._on_changed = on_changed
-        self._by_destination: dict[Destination, dict[tuple[Exchange, str, HeaderMatch | None], None]] = {}
+        self._by_destination: PartedMap[Destination, dict[tuple[Exchange, str, HeaderMatch | None], None]]
+        self._by_destination = PartedMap({})
         self._exchanges = {
             name: Exchange(name, kind, durable=True, auto_delete=False, internal=name == AMQ_TRACE)
             for name, kind in PREDECLARED.items()
@@ -309,7 +322,10 @@ class ExchangeTable:
         if not exchange.bind(binding):
             return False
         destination, key, match = binding
-        self._by_destination.setdefault(destination, {})[exchange, key, match] = None
+        bound = self._by_destination.get(destination)
+        if bound is None:
+            bound = self._by_destination[destination] = {}
+        bound[exchange, key, match] = None
         if exchange is self.topic_space:
             self._on_topic_bound(key, destination)
         self.note_change()
@@ -320,10 +336,11 @@ class ExchangeTable:
         if not exchange.unbind(binding):
             return False
         destination, key, match = binding
-        bound = self._by_destination[destination]
+        bound = self._by_destination.get(destination)
+        assert bound is not None
         del bound[exchange, key, match]
         if not bound:
-            del self._by_destination[destination]
+            self._by_destination.pop(destination)
         if exchange is self.topic_space:
             self._on_topic_unbound(key, destination)
         self.note_change()
@@ -332,5 +349,6 @@ class ExchangeTable:
     def bindings_to(self, destination: Destination) -> list[tuple[Exchange, Binding]]:
         """Return the bindings that lead to a queue or an exchange, each with the exchange that it leads from."""
         return [
-            (exchange, (destination, key, match)) for exchange, key, match in self._by_destination.get(destination, ())
+            (exchange, (destination, key, match))
+            for exchange, key, match in self._by_destination.get(destination) or ()
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, Protocol
 
 from pamqp import base
@@ -12,6 +13,7 @@ from core.broker import Broker
 from core.errors import LmqError
 from core.lmq.queue_name import amqp_queue_name
 from core.lmq.topic_space import filter_from_binding_key, topic_from_routing_key
+from core.parted import OrderedMap
 from gateway.amqp.argument_rules import EXPIRES
 from gateway.amqp.crossing import Crossings
 from gateway.amqp.dead_letters import DeadLetters
@@ -46,7 +48,7 @@ from gateway.amqp.shared_queue import SharedQueue
 from gateway.amqp.taken_names import TakenNames, name_of
 from gateway.amqp.unkept import Unkept
 
-Bindings = list[tuple[Exchange, Binding]]
+Bindings = Iterable[tuple[Exchange, Binding]]
 """Bindings, each with the exchange that it leads from."""
 
 
@@ -80,7 +82,7 @@ class VirtualHost:
         self.stored = parts.stored
         self._broker = broker
         self._table = HostRows(parts.table, name)
-        self._queues: dict[str, SharedQueue] = {}
+        self._queues: OrderedMap[str, SharedQueue] = OrderedMap()
         self._owned: dict[object, dict[str, SharedQueue]] = {}  # by connection: its exclusive queues
         self.taken = TakenNames(broker.when_kept)
         self.unkept = Unkept(broker.when_kept)
@@ -182,12 +184,12 @@ class VirtualHost:
         return len(self._queues)
 
     def __iter__(self) -> Iterator[SharedQueue]:
-        """Give all queues."""
-        return iter(list(self._queues.values()))
+        """Give all queues, the oldest first; what is made or deleted meanwhile may be among them or not."""
+        return self._queues.values()
 
     def __reversed__(self) -> Iterator[SharedQueue]:
-        """Give the queues, the newest first, to somebody that stops before another is made or deleted."""
-        return reversed(self._queues.values())
+        """Give all queues, the newest first; what is made or deleted meanwhile may be among them or not."""
+        return self._queues.newest_values()
 
     # Queues
 
@@ -349,7 +351,8 @@ class VirtualHost:
         if exchange.is_durable:
             self._table.delete(row_key(EXCHANGE, exchange.name))
         self.taken.take((EXCHANGE, exchange.name))
-        bindings = [(exchange, binding) for binding in exchange.bindings] + self.exchanges.bindings_to(exchange)
+        leading_on = ((exchange, binding) for binding in exchange.bindings)
+        bindings = chain(leading_on, self.exchanges.bindings_to(exchange))
         self.chores.start(self._finish_exchange(exchange, bindings))
 
     def _finish_exchange(self, exchange: Exchange, bindings: Bindings) -> Iterator[None]:

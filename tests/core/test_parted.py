@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, strategies as st
 
-from core.parted import PART_MIN, PartedMap
+from core.parted import CHUNK, PART_MIN, OrderedMap, PartedMap
 
 KEYS = st.binary(max_size=1)
 STEPS = st.lists(st.tuples(st.booleans(), KEYS, st.integers(0, 3)), max_size=60)
@@ -32,3 +33,50 @@ def test_no_part_is_ever_large():
         found[key] = key
     assert max(len(part) for part in found._parts) < PART_MIN
     assert len(PartedMap(dict(found.items()))._parts) > 1
+
+
+@given(STEPS, st.sampled_from([1, 2, CHUNK]))
+def test_an_ordered_one_is_a_dict_in_chunks_or_not(steps, chunk):
+    import core.parted  # noqa: PLC0415
+
+    before, core.parted.CHUNK = core.parted.CHUNK, chunk
+    try:
+        model, found = {}, OrderedMap()
+        for is_set, key, value in steps:
+            if is_set:
+                model[key] = found[key] = value
+            elif key in model:
+                del model[key]
+                del found[key]
+            else:
+                for act in (found.__delitem__, found.__getitem__):
+                    with pytest.raises(KeyError):
+                        act(key)
+            assert (found.get(key), key in found, len(found)) == (model.get(key), key in model, len(model))
+            assert list(found) == list(model)
+            assert list(found.values()) == list(model.values())
+            assert list(found.newest_values()) == list(model.values())[::-1]
+            assert bool(found) is bool(model)
+    finally:
+        core.parted.CHUNK = before
+
+
+def test_no_chunk_of_an_ordered_one_is_ever_large():
+    found = OrderedMap()
+    for key in range(100_000):
+        found[key] = str(key)
+    assert {len(chunk) for chunk in found._chunks.values()} == {CHUNK, 100_000 % CHUNK}
+    for key in range(100_000):
+        del found[key]
+    assert len(found._chunks) == 1
+
+
+def test_an_ordered_one_may_change_while_it_is_walked():
+    found = OrderedMap()
+    for key in range(3 * CHUNK):
+        found[key] = str(key)
+    for key in found:
+        del found[key]
+        found[-key - 1] = ""
+    assert len(found) == 3 * CHUNK
+    assert max(found) < 0

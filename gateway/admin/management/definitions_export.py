@@ -91,7 +91,7 @@ def _tell_exchanges(vhost: VirtualHost) -> Iterator[Told | None]:
 
 
 def _tell_bindings(vhost: VirtualHost, exchange: Exchange) -> Iterator[Told | None]:
-    for destination, key, match in list(exchange.bindings):
+    for destination, key, match in exchange.bindings:
         if isinstance(destination, Exchange):
             kind, name, is_durable = "exchange", destination.name, destination.is_durable
         else:

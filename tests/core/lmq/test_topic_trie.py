@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 from hypothesis import given, strategies as st
 
-from core.lmq.topic_trie import TopicTrie, is_wildcard
+from core.lmq.topic_trie import WIDE_MIN, TopicTrie, is_wildcard
 
 levels = st.sampled_from([b"a", b"b", b"", b"$x"])
 topics = st.lists(levels, min_size=0, max_size=6).map(b"/".join)
@@ -214,3 +214,28 @@ def test_very_deep_filters_and_topics_hit_no_recursion_limit():
     trie.remove(b"/".join([b"a"] * depth) + b"/+", b"a")
     assert sorted(matched(trie, topic[2:])) == [b"#", b"one less"]
     del trie  # takes thousands of nested nodes apart
+
+
+def test_thousands_of_levels_under_one_come_and_go():
+    trie = TopicTrie()
+    count = 2 * WIDE_MIN
+    for number in range(count):
+        trie.insert(b"fleet/%d/+" % number, number)
+        trie.insert(b"fleet/%d/state" % number, -number)
+    for left in (count, WIDE_MIN // 4, 2):
+        for number in range(left, count):
+            trie.remove(b"fleet/%d/+" % number, number)
+            trie.remove(b"fleet/%d/state" % number, -number)
+        count = left
+        assert len(trie) == 2 * left
+        for number in {0, 1, left // 2, left - 1}:
+            assert found_by(trie, b"fleet/%d/state" % number) == {number, -number}
+            assert found_by(trie, b"fleet/%d/else" % number) == {number}
+            assert set(trie.explain(b"fleet/%d/state" % number)) == {b"fleet/%d/state" % number, b"fleet/%d/+" % number}
+        assert found_by(trie, b"fleet/%d/state" % left) == set()
+
+
+def found_by(trie, topic):
+    found = []
+    trie.match(topic, found)
+    return set(found)
