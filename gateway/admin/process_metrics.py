@@ -6,7 +6,6 @@ import os
 import platform
 import time
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -39,8 +38,7 @@ def process_families() -> Iterator[Metric]:
     yield build
 
 
-@cache
 def _start_s() -> float:
-    """Return when the process began, since 1970: the same each time, for each other one counts as a new start."""
+    """Return when the process began, since 1970."""
     ticks = int(_STAT.read_text(encoding="utf-8").rpartition(")")[2].split()[_START_FIELD])
     return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK")

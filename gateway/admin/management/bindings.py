@@ -30,7 +30,7 @@ from gateway.admin.management.places import (
 )
 from gateway.admin.paths import PathName
 from gateway.admin.rosters.roster import Part, Roster
-from gateway.admin.rosters.walked_parts import OrderedPart, WalkedPart
+from gateway.admin.rosters.walked_parts import OrderedPart
 from gateway.admin.view import AdminView, View
 from gateway.amqp.exchanges import HEADERS, Binding, Exchange
 from gateway.amqp.header_match import ALL, X_MATCH
@@ -189,8 +189,10 @@ class BindingRoster(Roster[tuple[VirtualHost, Exchange], Placed]):
                 lambda _queue: "",
                 lambda queue: (place, "", (queue.name, queue.name, None)),
             )
-        return WalkedPart(
-            lambda: list(exchange.bindings),
+        return OrderedPart(
+            exchange.bindings.newest_values,
+            lambda: len(exchange.bindings),
+            lambda binding: exchange.bindings.get(binding) is binding,  # and not one that was made again
             lambda _binding: exchange.name,
             lambda binding: (place, exchange.name, binding),
         )
@@ -200,7 +202,7 @@ def _from_exchange(place: VirtualHost, exchange: Exchange) -> Iterator[Placed]:
     if not exchange.name:
         for queue in place:
             yield place, "", (queue.name, queue.name, None)
-    for binding in list(exchange.bindings):
+    for binding in exchange.bindings:
         yield place, exchange.name, binding
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
 from typing import Any, Generic, TypeVar
 
+from gateway.admin.rosters.newer import take_newer
 from gateway.admin.rosters.roster import Part
 
 LOOKS_A_STEP = 64
@@ -116,12 +116,9 @@ class OrderedPart(Part[Thing], Generic[Kept, Thing]):
 
     def arrivals(self) -> Iterator[None]:
         """Take those that came after the last one that is still there."""
-        last = next((one for one in reversed(self._kept) if self._is_there(one)), None)
-        newest_first = self._newest_first()
-        fresh = newest_first if last is None else takewhile(lambda one: one is not last, newest_first)
-        self._kept += list(fresh)[::-1]
-        self.size = len(self._kept)
-        yield
+        for _ in take_newer(self._kept, self._newest_first, self._is_there):
+            self.size = len(self._kept)
+            yield
 
     def alive(self) -> int:
         """Return how many there are."""

@@ -11,6 +11,4 @@ def test_memory_and_time_are_those_of_this_process():
     assert 1 << 20 < found["process_resident_memory_bytes"] < found["process_virtual_memory_bytes"]
     assert time.time() - 24 * 3600 < found["process_start_time_seconds"] < time.time()
     assert found["lmq_build_info"] == 1
-    starts = {family.samples[0].value for _ in range(100) for family in process_families() if "start" in family.name}
-    assert starts == {found["process_start_time_seconds"]}
     assert 0 < found["process_cpu_seconds"] <= sum(os.times()[:2]) + 1

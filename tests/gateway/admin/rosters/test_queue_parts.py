@@ -199,3 +199,35 @@ async def test_first_pages_by_offsets_ask_few_queues_and_are_those_of_a_sort(tmp
             wanted = sorted(names, key=lambda name: (depths[name], name), reverse=reverse)[:30]
             assert [item["name"] for item in found["items"]] == wanted
             client._transport.app.state.view.rosters.stop()
+
+
+@pytest.mark.parametrize("column", ["messages", "messages_ready"])
+async def test_first_pages_of_amqp_queues_by_messages_ask_few_and_are_those_of_a_sort(tmp_path, monkeypatch, column):
+    draw = random.Random(5)
+    async with managed_gateway(tmp_path) as (gateway, client):
+        names = [f"q{number:02}" for number in range(60)]
+        for name in names[:-2]:
+            declare(gateway, name)
+        for name in names[-2:]:
+            arguments = {"x-max-priority": 4}
+            assert (await client.put(f"/api/queues/%2F/{name}", json={"arguments": arguments})).is_success
+        depths = dict.fromkeys(names, 0) | {name: draw.randrange(1, 4) for name in [*draw.sample(names, 9), names[-1]]}
+        view = client._transport.app.state.view
+        for is_more in (False, True):  # what had no light queue has one then
+            for name in names:
+                for _ in range(depths[name]):
+                    await publish(client, "amq.default", name, "x")
+            for reverse in (False, True):
+                with monkeypatch.context() as patch:
+                    patch.setattr(roster, "LONG", 20)
+                    patch.setattr(roster, "FIGURES_A_STEP", 8)
+                    asked = {"page": 1, "page_size": 20, "sort": column, "sort_reverse": reverse}
+                    found = (await client.get("/api/queues", params=asked)).json()
+                wanted = sorted(names, key=lambda name: (depths[name], name), reverse=reverse)[:20]
+                assert [item["name"] for item in found["items"]] == wanted
+                assert {item["messages"] for item in found["items"]} == {
+                    depths[name] * (2 if is_more else 1) for name in wanted
+                }
+                for one in view.rosters._kept.values():
+                    one.stop()
+                    one._orders.clear()

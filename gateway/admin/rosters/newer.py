@@ -1,0 +1,42 @@
+"""What came since the last look, of things that are kept in the order they came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+TAKEN_A_STEP = 1_024  # things of which each costs less than 0.1 us
+Thing = TypeVar("Thing")
+
+
+def take_newer(
+    kept: list[Thing], newest_first: Callable[[], Iterable[Thing]], is_there: Callable[[Thing], bool]
+) -> Iterator[None]:
+    """Append, in steps, what came after the last of `kept` that is still there; the oldest of it first.
+
+    Things may come and go between two steps; what comes then may be left to the next time.
+    """
+    fresh: list[Thing] = []
+    is_met = False
+    while not is_met:
+        last = None
+        for at, one in enumerate(reversed(kept), 1):
+            if is_there(one):
+                last = one
+                break
+            if at % TAKEN_A_STEP == 0:
+                yield
+        fresh, is_met = [], last is None
+        for at, one in enumerate(newest_first(), 1):
+            if one is last:
+                is_met = True
+                break
+            fresh.append(one)
+            if at % TAKEN_A_STEP == 0:
+                yield
+        # where the last one went meanwhile, what is older than it was taken for newer
+    while fresh:
+        kept += fresh[: -TAKEN_A_STEP - 1 : -1]
+        del fresh[-TAKEN_A_STEP:]
+        yield
+    yield
