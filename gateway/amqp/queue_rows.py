@@ -7,6 +7,7 @@ time, at some 10 ns each, and those of queues are looked up there by number.
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import partial
 from itertools import takewhile
@@ -56,6 +57,7 @@ class QueueRows:
         self._vhost = vhost
         self.queues: list[SharedQueue] = []
         self._refs = array("i")  # by number
+        self._breaks = array("i")  # numbers whose light queue does not follow the one before
         self._unknown: list[int] = []  # of which the light queue is not there yet
 
     def __len__(self) -> int:
@@ -77,17 +79,30 @@ class QueueRows:
             self.queues += self._vhost
         else:
             self.queues += list(takewhile(partial(is_not, last), reversed(self._vhost)))[::-1]
-        self._unknown = [number for number in self._unknown if not self._find(number)]
+        if self._unknown:
+            self._unknown = [number for number in self._unknown if not self._find(number)]
+            self._breaks = array("i", filter(self._is_break, range(1, len(self._refs))))
         while (begin := len(self._refs)) < len(self.queues):
             for number in range(begin, min(begin + FOUND_A_STEP, len(self.queues))):
                 self._refs.append(_UNKNOWN)
                 if not self._find(number):
                     self._unknown.append(number)
+                if number and self._is_break(number):
+                    self._breaks.append(number)
             yield
 
     def _find(self, number: int) -> bool:
         found = self._refs[number] = self._broker.find_queue(self.queues[number].light_name)
         return found != _UNKNOWN
+
+    def _is_break(self, number: int) -> bool:
+        return self._refs[number] != self._refs[number - 1] + 1
+
+    def _find_row(self, first: int, end: int) -> int:
+        """Return the first light queue of queues whose light queues follow each other, else -1."""
+        breaks = self._breaks
+        is_row = bisect_right(breaks, first) == bisect_right(breaks, end - 1)
+        return self._refs[first] if is_row else _UNKNOWN
 
     def ref(self, number: int) -> int:
         """Return the light queue of a queue, -1 where it was not there when queues were last taken in."""
@@ -95,7 +110,10 @@ class QueueRows:
 
     def next_offsets(self, first: int, end: int, known: NextOffsets) -> array[int]:
         """Return the next offsets of the queues from one number to before another, 0 of what came after `known`."""
-        refs, numbers = self._refs[first:end], known.numbers
+        numbers, ref = known.numbers, self._find_row(first, end)
+        if ref >= 0 and ref + end - first < len(numbers):
+            return numbers[ref : ref + end - first]
+        refs = self._refs[first:end]
         try:
             return array("q", map(numbers.__getitem__, refs))
         except IndexError:
@@ -107,11 +125,10 @@ class QueueRows:
 
     def next_offsets_now(self, first: int, end: int) -> array[int]:
         """Return what the next offsets of the queues from one number to before another are now, 0 of unknown ones."""
-        refs = self._refs[first:end]
-        offsets = array("q", bytes(8 * len(refs)))
-        if refs[0] >= 0 and refs == array("i", range(refs[0], refs[0] + len(refs))):
-            self._broker.engine.next_offsets(refs[0], offsets)  # they follow each other
-        else:
-            for at, ref in enumerate(refs):
-                offsets[at] = self._broker.max_offset(ref) if ref >= 0 else 0
+        offsets, ref = array("q", bytes(8 * (end - first))), self._find_row(first, end)
+        if ref >= 0:
+            self._broker.engine.next_offsets(ref, offsets)
+            return offsets
+        for at, one in enumerate(self._refs[first:end]):
+            offsets[at] = self._broker.max_offset(one) if one >= 0 else 0
         return offsets

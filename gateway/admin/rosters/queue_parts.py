@@ -17,6 +17,7 @@ from gateway.inventory import text_of
 
 OFFSETS = frozenset({"kept", "next_offset"})  # columns that a next offset is the most of
 COUNTS = {"messages": (0, 1), "messages_ready": (0,), "messages_unacknowledged": (1,)}
+NOTHING = 0, 0
 RATES_IN = frozenset({"rate_in", "message_stats.publish_details.rate"})
 READERS = frozenset({"readers", "consumers"})
 LOOKS_A_STEP = 1_024  # keys, of which most cost 0.1 us
@@ -82,18 +83,22 @@ class AmqpPart(Part[AmqpPlace]):
 
     def _count(self, which: tuple[int, ...], first: int, end: int) -> Sequence[int]:
         """Return how many messages queues have; one that was empty and was given none is not asked."""
-        broker, offsets, empty_at = self._vhost.broker, self._rows.next_offsets_now(first, end), self._empty_at
+        offsets, empty_at = self._rows.next_offsets_now(first, end), self._empty_at
         counts = [0] * len(offsets)
         if offsets == empty_at[first:end]:
             return counts
-        for at, offset in enumerate(offsets):
-            if offset != empty_at[first + at]:
+        for at, (offset, known) in enumerate(zip(offsets, empty_at[first:end], strict=True)):
+            if offset != known:
                 queue = self._rows.queues[first + at]
-                counted = count_messages(broker, self._vhost, queue)
-                counts[at] = sum(counted[one] for one in which)
-                if not any(counted) and queue.is_open and queue.terms.priority_max == 0:
+                has_one_level = queue.is_open and not queue.terms.priority_max  # so all that came is counted there
+                counted = NOTHING if has_one_level and offset <= queue.first_offset else self._ask(queue)
+                counts[at] = sum(counted[one] for one in which) if any(counted) else 0
+                if has_one_level and not any(counted):
                     empty_at[first + at] = offset
         return counts
+
+    def _ask(self, queue: SharedQueue) -> tuple[int, int]:
+        return count_messages(self._vhost.broker, self._vhost, queue)
 
     def at_most(self, column: str, first: int, end: int) -> Sequence[int] | None:
         """Return the next offsets of queues: none keeps more messages than ever came."""

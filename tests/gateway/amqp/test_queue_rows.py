@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from array import array
 
 import pytest
@@ -109,3 +110,24 @@ def test_two_that_take_queues_in_at_once_give_each_one_number(world, monkeypatch
         pass
     assert [queue.name for queue in rows.queues] == list("abcd")
     assert (len(rows), len(set(rows.refs(0, 4)))) == (4, 4)
+
+
+@pytest.mark.here(reason="the numbers of light queues between those of queues are to be known")
+@pytest.mark.parametrize("seed", range(3))
+def test_spans_with_other_light_queues_between_them_are_as_single_queues(world, seed):
+    draw, peer = random.Random(seed), world.client()
+    rows = QueueRows(world.broker, world.amqp.vhosts.find("/"))
+    for number in range(30):
+        if draw.random() < 0.3:
+            world.broker.intern_queue(b"%%LMQ%%mqtt%%%d" % number)
+        peer.declare(f"q{draw.randrange(20)}")
+        peer.publish(*[b"x"] * draw.randrange(3), key=f"q{draw.randrange(20)}")
+        read_all(world, rows)
+    known = NextOffsets(world.broker)
+    for _ in known.read():
+        pass
+    each = [world.broker.max_offset(world.broker.find_queue(queue.light_name)) for queue in rows.queues]
+    for first in range(len(rows)):
+        for end in range(first + 1, len(rows) + 1):
+            assert rows.next_offsets(first, end, known).tolist() == each[first:end]
+            assert rows.next_offsets_now(first, end).tolist() == each[first:end]
