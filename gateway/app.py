@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import logging
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 
 import core.message
@@ -15,6 +14,7 @@ from core.cache_budget import CacheBudget
 from core.lmq.waiters import Reader
 from core.metrics import Metrics
 from core.store.descriptors import descriptor_count_max
+from gateway.admin.opening import AdminOpening, Site
 from gateway.amqp.door import AmqpDoor
 from gateway.audit.log import AuditLog
 from gateway.auth.api_tokens import ApiTokens
@@ -117,7 +117,7 @@ class Gateway:
         self._limits = {name: self._make_limits(door) for name, door in self.doors.items()}
         self._quiet_flush = Every(settings.store.flush.interval_ms, self._flush_quietly, self._started_ms)
         self.listeners = Listeners(self.capacity)
-        self._stop_admin: Callable[[], Awaitable[None]] | None = None
+        self._admin: AdminOpening | None = None
 
     def _make_capacity(self) -> Capacity:
         settings = self.settings
@@ -209,8 +209,6 @@ class Gateway:
         )
         admin = find_listening(ADMIN, self.settings.admin.listen)
         listens = {**{door.name: door.listens() for door in self.doors.values()}, ADMIN: admin}
-        if admin or self.telemetry.interval_ms:  # else a gateway does without its libraries, and their memory
-            importlib.import_module("gateway.admin.site")  # before anybody is let in, who would wait for it
         self.authenticator.open_ways.listeners = {name: [one.ways for one in of] for name, of in listens.items()}
         open_doors = [name for name, of in listens.items() if of]
         for line in [*self.authenticator.describe(open_doors), *find_warnings(core.message)]:
@@ -250,10 +248,13 @@ class Gateway:
 
     async def _listen_admin(self) -> None:
         listens = find_listening(ADMIN, self.settings.admin.listen)
-        if not listens and not self.telemetry.interval_ms:
-            return
-        from gateway.admin.site import AdminSite  # noqa: PLC0415 - where it is needed
-        from gateway.admin.view import AdminView  # noqa: PLC0415 - where it is needed
+        if listens or self.telemetry.interval_ms:  # else a gateway does without its libraries, and their memory
+            self._admin = AdminOpening(self._make_site, self.listeners, self.stopped.set)
+            await self._admin.open(listens)
+
+    def _make_site(self) -> Site:
+        from gateway.admin.site import AdminSite  # noqa: PLC0415 - a thread has loaded it
+        from gateway.admin.view import AdminView  # noqa: PLC0415 - a thread has loaded it
 
         view = AdminView(
             self.broker,
@@ -273,9 +274,7 @@ class Gateway:
             log_files=self.store.retention,
         )
         self.telemetry.collect = view.registry.collect
-        site = AdminSite(view, self.listeners, self._paces.of(ADMIN, self.settings.admin.connects_rate))
-        self._stop_admin = site.stop
-        await site.open(listens)
+        return AdminSite(view, self._paces.of(ADMIN, self.settings.admin.connects_rate))
 
     @property
     def listening(self) -> dict[str, tuple[str, int]]:
@@ -383,8 +382,8 @@ class Gateway:
         LOGGER.info("stopping connections=%d", len(self.connections))
         await self.bridges.stop()
         self.listeners.stop()
-        if self._stop_admin is not None:
-            await self._stop_admin()
+        if self._admin is not None:
+            await self._admin.stop()
         now_ms = self.clock.now_ms()
         for door in self.doors.values():
             door.stop(now_ms)

@@ -13,12 +13,10 @@ from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from gateway.address import format_address
 from gateway.admin.carried import CarriedProtocol
 from gateway.admin.gate import OPEN, Gate
 from gateway.admin.login import LOGGED_IN, LOOKS, WAYS
 from gateway.admin.turnstile import Turnstile
-from gateway.net.listener import ListenError, reason_of
 from gateway.net.streams.layer import LayerFactory
 from gateway.net.streams.plain import peer_of
 from gateway.way_names import Ways
@@ -97,12 +95,11 @@ async def find_no_route(api: FastAPI) -> None:
 
 
 class AdminServer:
-    """Serves one application on one address.
+    """Serves one application on one socket.
 
     Args:
         api: The application.
-        host: Ours.
-        port: Ours; 0 picks one.
+        sock: Listens.
         make_layers: What carries the bytes of connections; None: nothing does.
         ways: The authenticators that count there; None: all.
         lets_look: Whether questions of this machine may be answered there without a login.
@@ -112,16 +109,14 @@ class AdminServer:
     def __init__(
         self,
         api: FastAPI,
-        host: str,
-        port: int,
+        sock: socket.socket,
         make_layers: LayerFactory | None = None,
         *,
         ways: Ways = None,
         lets_look: bool = True,
         gate: Gate = OPEN,
     ) -> None:
-        self._host = host
-        self._port = port
+        self._sock = sock
         self._make_layers = make_layers
         self._gate = gate
         self._waiting: set[CarriedProtocol] = set()
@@ -157,42 +152,16 @@ class AdminServer:
         made.gate = self._gate
         return made
 
-    async def start(self) -> tuple[str, int]:
-        """Bind and serve; return the host and port that were bound.
-
-        Raises:
-            ListenError: The address is in use, not ours or not allowed.
-        """
-        sock = await self._bind()
-        self._task = asyncio.create_task(self._server.serve([sock]), name="admin")
+    async def start(self) -> None:
+        """Serve."""
+        self._task = asyncio.create_task(self._server.serve([self._sock]), name="admin")
         await self._server.is_started.wait()
         self._warming = asyncio.create_task(self._warm_up(), name="admin routes")
-        host, port = sock.getsockname()[:2]
-        return str(host), int(port)
 
     async def _warm_up(self) -> None:
         """Have the routes made, which takes a tenth of a second, beside the loop."""
         await asyncio.sleep(WARM_AFTER_S)
         await asyncio.to_thread(asyncio.run, find_no_route(self._api))
-
-    async def _bind(self) -> socket.socket:
-        loop = asyncio.get_running_loop()
-        try:
-            found = await loop.getaddrinfo(
-                self._host or None, self._port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-            )
-            family, kind, proto, _, address = found[0]
-            sock = socket.socket(family, kind, proto)
-            try:
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                sock.bind(address)
-                sock.listen(128)
-            except OSError:
-                sock.close()
-                raise
-        except OSError as error:
-            raise ListenError("admin", format_address(self._host, self._port), reason_of(error)) from error
-        return sock
 
     async def stop(self) -> None:
         """Answer what is under way, then close."""

@@ -79,7 +79,7 @@ async def test_messages_that_are_from_later_than_the_machines_clock_begin_to_liv
 
 ADMINS = {"fastapi", "starlette", "uvicorn", "prometheus_client"}  # libraries of the admin door
 START = """
-import asyncio, sys
+import asyncio, sys, urllib.request
 from pathlib import Path
 from gateway.app import Gateway
 from gateway.settings import AdminSettings, AmqpSettings, GatewaySettings, MqttSettings, RocketmqSettings
@@ -93,6 +93,9 @@ async def run():
         admin=AdminSettings(listen=sys.argv[2]),
     ))
     await gateway.start()
+    if "admin" in gateway.listening:
+        host, port = gateway.listening["admin"]
+        (await asyncio.to_thread(urllib.request.urlopen, f"http://{host}:{port}/healthz")).close()
     print(" ".join(sys.modules))
     await gateway.stop()
 

@@ -8,6 +8,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from gateway.admin.bound import bind_socket
 from gateway.admin.gate import CONNECTIONS_MAX, Gate
 from gateway.admin.server import AdminServer
 from gateway.app import Gateway
@@ -105,8 +106,10 @@ async def test_connection_whose_host_a_proxy_told_is_turned_away_once_it_is_told
     paces = AllPaces(AddressLimitsSettings(connects_rate=1), lambda: 0).of("admin", 0)
     networks = [ipaddress.ip_network("127.0.0.0/8")]
     gate = Gate(paces, is_proxied=True)
-    server = AdminServer(api, "127.0.0.1", 0, lambda host: [ProxyHeader(host, networks)], gate=gate)
-    address = await server.start()
+    sock = await bind_socket("127.0.0.1", 0)
+    address = sock.getsockname()
+    server = AdminServer(api, sock, lambda host: [ProxyHeader(host, networks)], gate=gate)
+    await server.start()
     found = []
     for told in ("192.0.2.7", "192.0.2.7", "192.0.2.8"):
         reader, writer = await asyncio.open_connection(*address)

@@ -10,15 +10,21 @@ import pytest
 from fastapi import FastAPI
 
 from gateway.admin import carried, server as module
+from gateway.admin.bound import bind_socket
 from gateway.admin.gate import CONNECTIONS_MAX, Gate
 from gateway.admin.server import AdminServer, find_no_route
-from gateway.net.listener import ListenError
 from gateway.net.streams.tls import TlsLayer
 from gateway.net.streams.tls_context import make_context
 from tests.support.certificates import client_context, make_files
 from tests.support.commands import run_python
 
 pytestmark = pytest.mark.asyncio
+
+
+async def _started(server):
+    """Start a server; return the host and port that it answers on."""
+    await server.start()
+    return server._sock.getsockname()
 
 
 def _api():
@@ -33,8 +39,8 @@ def _api():
 
 async def test_it_serves_on_the_loop_and_stops():
     handler = signal.getsignal(signal.SIGTERM)
-    server = AdminServer(_api(), "127.0.0.1", 0)
-    host, port = await server.start()
+    server = AdminServer(_api(), await bind_socket("127.0.0.1", 0))
+    host, port = await _started(server)
     async with httpx.AsyncClient(timeout=20) as client:
         assert (await client.get(f"http://{host}:{port}/")).json() == "here"
     assert signal.getsignal(signal.SIGTERM) is handler
@@ -48,8 +54,8 @@ async def test_it_serves_on_the_loop_and_stops():
 async def test_it_serves_by_tls_and_refuses_what_is_none(caplog):
     caplog.set_level(logging.WARNING, "gateway.admin")
     context = make_context(make_files())
-    server = AdminServer(_api(), "127.0.0.1", 0, lambda _: [TlsLayer(context)])
-    host, port = await server.start()
+    server = AdminServer(_api(), await bind_socket("127.0.0.1", 0), lambda _: [TlsLayer(context)])
+    host, port = await _started(server)
     async with httpx.AsyncClient(verify=client_context(), timeout=20) as client:
         for _ in range(3):
             assert (await client.get(f"https://{host}:{port}/")).json() == "here"
@@ -71,8 +77,8 @@ async def test_it_serves_by_tls_and_refuses_what_is_none(caplog):
 async def test_half_handshakes_have_their_limit_and_their_time(monkeypatch):
     monkeypatch.setattr(carried, "OPEN_S", 0.2)
     context = make_context(make_files())
-    server = AdminServer(_api(), "127.0.0.1", 0, lambda _: [TlsLayer(context)])
-    host, port = await server.start()
+    server = AdminServer(_api(), await bind_socket("127.0.0.1", 0), lambda _: [TlsLayer(context)])
+    host, port = await _started(server)
     stuck = [await asyncio.open_connection(host, port) for _ in range(CONNECTIONS_MAX + 5)]
     for reader, writer in stuck:
         with contextlib.suppress(ConnectionResetError):
@@ -87,8 +93,8 @@ async def test_half_handshakes_count_as_connections():
     noted = []
     context = make_context(make_files())
     gate = Gate(note=noted.append)
-    server = AdminServer(_api(), "127.0.0.1", 0, lambda _: [TlsLayer(context)], gate=gate)
-    address = await server.start()
+    server = AdminServer(_api(), await bind_socket("127.0.0.1", 0), lambda _: [TlsLayer(context)], gate=gate)
+    address = await _started(server)
     stuck = [await asyncio.open_connection(*address) for _ in range(CONNECTIONS_MAX + 5)]
     async with asyncio.timeout(10):
         while len(noted) < 5:
@@ -101,8 +107,8 @@ async def test_half_handshakes_count_as_connections():
 
 async def test_half_handshakes_do_not_hold_up_the_stop():
     context = make_context(make_files())
-    server = AdminServer(_api(), "127.0.0.1", 0, lambda _: [TlsLayer(context)])
-    reader, writer = await asyncio.open_connection(*await server.start())
+    server = AdminServer(_api(), await bind_socket("127.0.0.1", 0), lambda _: [TlsLayer(context)])
+    reader, writer = await asyncio.open_connection(*await _started(server))
     writer.write(b"\x16\x03")
     while not server._waiting:
         await asyncio.sleep(0)
@@ -112,17 +118,9 @@ async def test_half_handshakes_do_not_hold_up_the_stop():
     writer.close()
 
 
-async def test_port_in_use_is_told_and_no_socket_is_left():
-    first = AdminServer(_api(), "127.0.0.1", 0)
-    host, port = await first.start()
-    with pytest.raises(ListenError, match="admin"):
-        await AdminServer(_api(), host, port).start()
-    await first.stop()
-
-
 async def test_client_that_stays_does_not_hold_up_the_stop():
-    server = AdminServer(_api(), "127.0.0.1", 0)
-    host, port = await server.start()
+    server = AdminServer(_api(), await bind_socket("127.0.0.1", 0))
+    host, port = await _started(server)
     async with httpx.AsyncClient(timeout=20) as client:
         await client.get(f"http://{host}:{port}/")
         await server.stop()
@@ -139,7 +137,7 @@ async def test_routes_are_made_beside_the_loop_before_somebody_asks(monkeypatch)
         asked.append((request.url.path, answer.status_code))
         return answer
 
-    server = AdminServer(api, "127.0.0.1", 0)
+    server = AdminServer(api, await bind_socket("127.0.0.1", 0))
     await server.start()
     await server._warming
     assert asked == [(module.NOWHERE, 404)]
