@@ -69,6 +69,7 @@ class StreamConsumer(Consumer):
     ) -> None:
         super().__init__(channel, tag, queue, output, encoder=encoder, metrics=metrics, no_ack=no_ack, exclusive=False)
         self.is_stream = True
+        self._peer = output  # the consumer's own is of the compiled class alone
         self._codec = encoder
         self._broker = broker
         self._start = start
@@ -93,7 +94,7 @@ class StreamConsumer(Consumer):
         return self.channel.consumers.get(self.tag) is not self or self.queue.is_deleted
 
     def _begin(self, refuse: Callable[[AmqpError], None], error: LmqError | None) -> None:
-        if self._is_gone() or not self._output.is_open(self.channel):
+        if self._is_gone() or not self._peer.is_open(self.channel):
             return
         if error is not None:
             reason = f"queue '{self.queue.name}' is not to be had now: {error}"
