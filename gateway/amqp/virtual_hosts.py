@@ -12,7 +12,7 @@ from typing import Any
 
 from core.broker import Broker
 from core.errors import LmqError
-from core.lmq.queue_name import amqp_queue_name
+from core.lmq.queue_name import amqp_level_name, amqp_queue_name, amqp_refused_name
 from gateway.amqp.definition_rows import DEFAULT_VHOST, QUEUE, load_arguments, split_key
 from gateway.amqp.dismantling import dismantle
 from gateway.amqp.head_looks import HeadLooks
@@ -69,15 +69,33 @@ class VirtualHosts:
             rows.setdefault(vhost, []).append((parts, json.loads(value)))
         self._restore(rows)
         self._parts.desk.open.recover()
+        others = {name for name, _ in self._broker.pop.floors(GROUP)}
         for key, value in list(self._table.items()) or [(DEFAULT_VHOST.encode(), b"{}")]:
             found = self._new(key.decode())
             found.profile, is_going = load_profile(value)
             found.load(rows.pop(found.name, []))
+            self._take_out(found, others)
             self._hosts[found.name] = found
             self._write(found)
             if is_going:
                 self.delete(found, now_ms)
+        for light_name in others:
+            self._parts.pops.drop(light_name)
         self.make_all(names)
+
+    @staticmethod
+    def _take_out(vhost: VirtualHost, others: set[bytes]) -> None:
+        """Leave in `others` the light queues that are not of a virtual host.
+
+        A process that was killed before it wrote a queue down may have taken messages out of it: nobody would ever take
+        more, and the log would be kept for them.
+        """
+        for queue in vhost if others else ():
+            others.discard(queue.light_name)
+        for queue in vhost if others else ():
+            others.discard(amqp_refused_name(queue.light_name))
+            for level in range(1, queue.terms.priority_max + 1):
+                others.discard(amqp_level_name(queue.light_name, level))
 
     def _restore(self, rows: Mapping[str, list[tuple[list[Any], Any]]]) -> None:
         """Restore the state of queues that are still defined: the process ended before their deletion was durable."""

@@ -339,3 +339,34 @@ def test_a_virtual_host_that_is_made_behind_its_deletion_has_nothing_of_the_old_
     world.open()
     assert drain(world.client(vhost="shop"), "q") == [b"left"]
     world.close()
+
+
+REFUSES = TO_DEAD | {"x-max-length": 1, "x-overflow": "reject-publish-dlx"}
+
+
+@pytest.mark.parametrize("arguments", [{}, {"x-max-priority": 3}, {"x-max-length-bytes": 100}, REFUSES], ids=str)
+@pytest.mark.parametrize("kind", [{"durable": True}, {"exclusive": True}], ids=str)
+def test_retention_keeps_nothing_for_a_queue_that_a_kill_left_unwritten(tmp_path, arguments, kind):
+    world = AmqpWorld(tmp_path / "before", is_sync=True)
+    peer = world.client()
+    peer.declare("kept", durable=True, arguments=arguments)
+    peer.publish(b"1", b"2", key="kept", priority=2, delivery_mode=2)
+    peer.send(Basic.Ack(peer.call(Basic.Get(queue="kept")).tag))
+    world.flushes_by_itself = False
+    peer.send(Queue.Declare(queue="q", arguments=arguments, **kind))
+    peer.publish(b"1", b"2", key="q", priority=2)
+    peer.send(Basic.Consume(queue="q", consumer_tag="t"), Basic.Get(queue="q"))
+    world.data_dir = shutil.copytree(world.data_dir, tmp_path / "after")
+    world.close()
+    world.flushes_by_itself = True
+    world.open()
+    assert queues_of(world) == [("/", "kept")]
+    names = {world.broker.queue_key(ref) for ref, _ in world.amqp.vhosts.floors()}
+    assert names
+    assert [name for name in names if b"kept" not in name] == []
+    peer = world.client()
+    assert drain(peer, "kept") == [b"2"] if arguments != REFUSES else [b"1"]
+    peer.declare("q", arguments=arguments, **kind)
+    peer.publish(b"new", key="q")
+    assert peer.call(Basic.Get(queue="q")).body == b"new"
+    world.close()
