@@ -18,12 +18,7 @@ from gateway.amqp.channel import Channel
 from gateway.amqp.definition_rows import EXCHANGE as EXCHANGE_ROW, QUEUE as QUEUE_ROW
 from gateway.amqp.direct_reply import REPLY_TO, is_reply_name
 from gateway.amqp.errors import AmqpError, not_of_streams
-from gateway.amqp.exchange_arguments import (
-    check_alternate,
-    find_alternate,
-    find_delayed_type,
-    find_hashed_by,
-)
+from gateway.amqp.exchange_arguments import check_exchange_arguments, find_alternate, find_delayed_type, find_hashed_by
 from gateway.amqp.exchanges import (
     CONSISTENT_HASH,
     DELAYED,
@@ -33,6 +28,7 @@ from gateway.amqp.exchanges import (
     Destination,
     Exchange,
 )
+from gateway.amqp.federation import find_downstream
 from gateway.amqp.field_table import Field
 from gateway.amqp.hash_choice import parse_weight
 from gateway.amqp.header_match import HeaderMatch, parse_match
@@ -136,6 +132,7 @@ class Declarer:
             alternate=alternate,
             hashed_by=find_hashed_by(arguments, delayed_type or method.exchange_type, what),
             delayed_type=delayed_type,
+            downstream=find_downstream(arguments, delayed_type or method.exchange_type),
         )
         if made.is_durable:
             self._vhost.broker.check_room()
@@ -160,7 +157,7 @@ class Declarer:
         _check_same("durable", method.durable, found.is_durable, what)
         _check_same("auto_delete", method.auto_delete, found.is_auto_delete, what)
         _check_same("internal", method.internal, found.is_internal, what)
-        check_alternate(arguments_of(method.arguments), found, what)
+        check_exchange_arguments(arguments_of(method.arguments), found, what)
 
     def delete_exchange(self, method: ExchangeMethod.Delete) -> Answer:
         """Remove an exchange; harmless where there is none."""

@@ -10,13 +10,9 @@ from pamqp import encode
 from gateway.amqp.definition_rows import EXCHANGE, QUEUE
 from gateway.amqp.direct_reply import is_reply_name
 from gateway.amqp.errors import AmqpError
-from gateway.amqp.exchange_arguments import (
-    check_alternate,
-    find_alternate,
-    find_delayed_type,
-    find_hashed_by,
-)
+from gateway.amqp.exchange_arguments import check_exchange_arguments, find_alternate, find_delayed_type, find_hashed_by
 from gateway.amqp.exchanges import CONSISTENT_HASH, DEFAULT, HEADERS, KINDS, Exchange, ExchangeTable
+from gateway.amqp.federation import find_downstream
 from gateway.amqp.field_table import Field
 from gateway.amqp.hash_choice import parse_weight
 from gateway.amqp.header_match import HeaderMatch, parse_match
@@ -91,7 +87,7 @@ class HostDraft:
                 ("internal", internal, found.is_internal),
             ):
                 _check_same(part, received, current, what)
-            check_alternate(fields, found, what)
+            check_exchange_arguments(fields, found, what)
             return True
         delayed_type = find_delayed_type(fields, kind, KINDS)
         made = Exchange(
@@ -103,6 +99,7 @@ class HostDraft:
             alternate=find_alternate(fields, what),
             hashed_by=find_hashed_by(fields, delayed_type or kind, what),
             delayed_type=delayed_type,
+            downstream=find_downstream(fields, delayed_type or kind),
         )
         self._exchanges[name] = made
         self._table.add(_copy_exchange(made))
@@ -275,6 +272,7 @@ def _copy_exchange(exchange: Exchange) -> Exchange:
         alternate=exchange.alternate,
         hashed_by=exchange.hashed_by,
         delayed_type=exchange.rule if exchange.is_delaying else None,
+        downstream=exchange.downstream,
     )
 
 

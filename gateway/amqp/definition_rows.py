@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from core.row_format import RowFormat
 from gateway.amqp.exchanges import Binding, Exchange
+from gateway.amqp.federation import Downstream
 from gateway.amqp.field_table import Field
 from gateway.amqp.header_match import HeaderMatch
 
@@ -111,6 +112,8 @@ def exchange_row(exchange: Exchange) -> bytes:
         row["hashed_by"] = exchange.hashed_by
     if exchange.is_delaying:
         row["delayed_type"] = exchange.rule
+    if exchange.downstream is not None:
+        row["downstream"] = exchange.downstream
     return json.dumps(row).encode()
 
 
@@ -147,6 +150,7 @@ def load_exchange(name: str, row: Mapping[str, Any]) -> Exchange:
         alternate=row.get("alternate"),
         hashed_by=tuple(row["hashed_by"]) if "hashed_by" in row else None,
         delayed_type=row.get("delayed_type"),
+        downstream=Downstream(*row["downstream"]) if "downstream" in row else None,
     )
 
 

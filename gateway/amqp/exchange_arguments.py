@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import CONSISTENT_HASH, DELAYED, Exchange
+from gateway.amqp.federation import HOPS_MAX
 from gateway.amqp.field_table import Field
 from gateway.amqp.queue_arguments import check_same_argument
 from gateway.amqp.reply_codes import ReplyCode
@@ -70,11 +71,14 @@ def find_hashed_by(arguments: Mapping[str, Field], kind: str, what: str) -> Hash
     return None
 
 
-def check_alternate(arguments: Mapping[str, Field], found: Exchange, what: str) -> None:
-    """Check that an exchange that is there is declared with the alternate that it has.
+def check_exchange_arguments(arguments: Mapping[str, Field], found: Exchange, what: str) -> None:
+    """Check that an exchange that is there is declared with the alternate, and as many hops, as it has.
 
     Raises:
         AmqpError: PRECONDITION_FAILED.
     """
     current = None if found.alternate is None else Field("longstr", found.alternate.encode())
     check_same_argument(ALTERNATE, arguments.get(ALTERNATE), current, what)
+    if found.downstream is not None:
+        hops = Field("long", found.downstream.hops_max)
+        check_same_argument(HOPS_MAX, arguments.get(HOPS_MAX), hops, what)

@@ -13,6 +13,7 @@ from core.lmq.topic_space import binding_key_from_filter, filter_from_binding_ke
 from core.lmq.topic_trie import TopicTrie
 from core.parted import OrderedMap, PartedMap
 from gateway.amqp.errors import AmqpError
+from gateway.amqp.federation import FEDERATION_UPSTREAM, Downstream
 from gateway.amqp.hash_choice import HashChoice, draw_place
 from gateway.amqp.header_match import HeaderIndex, HeaderMatch
 from gateway.amqp.reply_codes import ReplyCode
@@ -31,7 +32,7 @@ RANDOM = "x-random"
 MODULUS_HASH = "x-modulus-hash"
 LOCAL_RANDOM = "x-local-random"  # of RabbitMQ 4; all queues are on one node
 DELAYED = "x-delayed-message"
-KINDS = (DIRECT, FANOUT, TOPIC, HEADERS, CONSISTENT_HASH, MODULUS_HASH, RANDOM, LOCAL_RANDOM)
+KINDS = (DIRECT, FANOUT, TOPIC, HEADERS, CONSISTENT_HASH, MODULUS_HASH, RANDOM, LOCAL_RANDOM, FEDERATION_UPSTREAM)
 """The types of exchanges; of those that delay, the types that they may route like."""
 PREDECLARED = {
     DEFAULT: DIRECT,
@@ -61,11 +62,12 @@ class Exchange:
         alternate: The exchange that takes what no binding here takes.
         hashed_by: What of a message is hashed, where that is not its routing key.
         delayed_type: Of an exchange that delays, the type that it routes like.
+        downstream: Of the exchange of a federation, where it leads.
     """
 
     __slots__ = (
-        "_by_hash", "_by_headers", "_by_key", "_picks", "_trie", "alternate", "bindings", "hashed_by",
-        "is_auto_delete", "is_durable", "is_internal", "kind", "name", "rule",
+        "_by_hash", "_by_headers", "_by_key", "_picks", "_trie", "alternate", "bindings", "downstream",
+        "hashed_by", "is_auto_delete", "is_durable", "is_internal", "kind", "name", "rule",
     )  # fmt: skip
 
     def __init__(
@@ -79,6 +81,7 @@ class Exchange:
         alternate: str | None = None,
         hashed_by: HashedBy | None = None,
         delayed_type: str | None = None,
+        downstream: Downstream | None = None,
     ) -> None:
         self.name = name
         self.kind = kind
@@ -89,6 +92,7 @@ class Exchange:
         self.is_internal = internal
         self.alternate = alternate
         self.hashed_by = hashed_by
+        self.downstream = downstream
         self.bindings: OrderedMap[Binding, Binding] = OrderedMap()
         self._by_key: PartedMap[str, dict[Destination, None]] = PartedMap({})
         self._by_headers: HeaderIndex[Destination] = HeaderIndex()
@@ -104,6 +108,8 @@ class Exchange:
     @property
     def asks_headers(self) -> bool:
         """Whether messages of one routing key part here by their headers."""
+        if self.downstream is not None:
+            return True
         return self.rule == HEADERS or (self.hashed_by is not None and self.hashed_by[0] == HASH_HEADER)
 
     @property
@@ -162,15 +168,21 @@ class Exchange:
         """Return what a message with this routing key and these traits goes to from here, each once."""
         if self.rule == DIRECT:
             return list(self._by_key.get(key) or ())
-        if self.rule == FANOUT:
+        if self._goes_to_all(traits):
             return list(dict.fromkeys(binding[0] for binding in self.bindings))
         if self.rule == HEADERS:
             return list(dict.fromkeys(destination for destination, _ in self._by_headers.find(traits.headers)))
         if self.rule in CHOOSING:
             return self._choose(traits)
+        if self.downstream is not None:
+            return []
         found: list[object] = []
         self._trie.match(topic_from_routing_key(key.encode()), found)
         return cast("list[Destination]", found)
+
+    def _goes_to_all(self, traits: Traits) -> bool:
+        """Return whether every binding takes the message, whatever its key."""
+        return self.rule == FANOUT or (self.downstream is not None and self.downstream.takes(traits.headers))
 
     def _choose(self, traits: Traits) -> list[Destination]:
         """Return the one destination of a message, the same for all of its keys."""
@@ -202,12 +214,14 @@ class Exchange:
         """
         if self.rule == DIRECT:
             return [(destination, key) for destination in self._by_key.get(key) or ()]
-        if self.rule == FANOUT:
+        if self._goes_to_all(traits):
             return [(destination, bound) for destination, bound, _ in self.bindings]
         if self.rule == HEADERS:
             return [(one, match.kind) for one, match in dict.fromkeys(self._by_headers.find(traits.headers))]
         if self.rule in CHOOSING:
             return self._explain_choice(traits)
+        if self.downstream is not None:
+            return []
         found = self._trie.explain(topic_from_routing_key(key.encode()))
         return [
             (cast("Destination", one), binding_key_from_filter(name).decode())

@@ -76,6 +76,8 @@ def _why(exchange: Exchange, bound_key: str, match: HeaderMatch | None, key: str
         return f"the binding key '{bound_key}' does not match the routing key '{key}'"
     if exchange.rule in CHOOSING:
         return "the message goes to one queue of several, this time to another"
+    if exchange.downstream is not None:
+        return "the message was at that downstream already, or passed too many servers"
     return "the message does not pass it"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from gateway.amqp.exchange_arguments import ALTERNATE, DELAYED_TYPE
 from gateway.amqp.exchanges import Exchange
+from gateway.amqp.federation import told_downstream
 from gateway.amqp.field_table import Field
 from gateway.amqp.header_match import X_MATCH, HeaderMatch
 
@@ -29,6 +30,8 @@ def exchange_arguments(exchange: Exchange) -> dict[str, object]:
         told[exchange.hashed_by[0]] = exchange.hashed_by[1]
     if exchange.is_delaying:
         told[DELAYED_TYPE] = exchange.rule
+    if exchange.downstream is not None:
+        told.update(told_downstream(exchange.downstream))
     return told
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.amqp.errors import AmqpError
-from gateway.amqp.exchange_arguments import check_alternate, find_alternate, find_hashed_by
+from gateway.amqp.exchange_arguments import check_exchange_arguments, find_alternate, find_hashed_by
 from gateway.amqp.exchanges import Exchange
 from gateway.amqp.field_table import Field
 
@@ -25,18 +25,18 @@ def test_an_alternate_is_the_name_of_an_exchange():
 def test_what_has_no_meaning_here_is_passed_over():
     said = {"x-delayed-type": Field("longstr", b"direct"), "x-odd": Field("long", 1)}
     assert find_alternate(said, WHAT) is None
-    check_alternate(said, make("x"), WHAT)
+    check_exchange_arguments(said, make("x"), WHAT)
 
 
 def test_an_exchange_that_is_there_is_declared_with_its_alternate():
-    check_alternate(OTHER, make("x", alternate="other"), WHAT)
-    check_alternate({}, make("x"), WHAT)
+    check_exchange_arguments(OTHER, make("x", alternate="other"), WHAT)
+    check_exchange_arguments({}, make("x"), WHAT)
     with pytest.raises(
         AmqpError, match=r"inequivalent arg 'alternate-exchange' .* received none but current is the val"
     ):
-        check_alternate({}, make("x", alternate="other"), WHAT)
+        check_exchange_arguments({}, make("x", alternate="other"), WHAT)
     with pytest.raises(AmqpError, match="received 'other' but current is 'another'"):
-        check_alternate(OTHER, make("x", alternate="another"), WHAT)
+        check_exchange_arguments(OTHER, make("x", alternate="another"), WHAT)
 
 
 @pytest.mark.parametrize(("name", "value"), [("hash-header", "device"), ("hash-property", "message_id")])
