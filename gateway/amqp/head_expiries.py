@@ -5,10 +5,13 @@ from __future__ import annotations
 import heapq
 
 from core.broker import Broker
-from core.lmq.expiry import is_expired
+from core.lmq.expiry import expires_at
 from core.message import AWAY, StoredBatch
 from gateway.amqp.queue_ties import Expiring
 from gateway.amqp.shared_queue import SharedQueue
+
+NEVER = -1
+UNKNOWN = 1 << 62  # later than any moment
 
 
 class HeadExpiries:
@@ -30,14 +33,21 @@ class HeadExpiries:
             queue.on_expiry(at_ms)
 
 
-def may_be_expired(broker: Broker, queue: SharedQueue, offset: int, stored: StoredBatch, now_ms: int) -> bool:
-    """Return whether the message of a queue there is expired, or on its way; what `stored` holds is lost."""
+def find_head_expiry(broker: Broker, queue: SharedQueue, offset: int, stored: StoredBatch) -> int:
+    """Return the moment at which the message of a queue there outlives its time; what `stored` holds is lost.
+
+    `NEVER` where it does not, or there is none; `UNKNOWN` where the first one that is kept is another; 0 where the
+    queue has to look itself.
+    """
     if queue.terms.priority_max > 0 or queue.is_stream:
-        return True  # it looks itself: at each level, or at nothing but age
+        return 0  # at each level, or at nothing but age
     queue_ref = broker.intern_queue(queue.light_name)
     if offset >= broker.max_offset(queue_ref):
-        return False
+        return NEVER
     found = broker.read(queue_ref, offset, stored, 1, 1)
-    is_due = found == AWAY or (found > 0 and is_expired(stored, 0, now_ms, queue.limit_ms))
+    due_ms = UNKNOWN if found != AWAY else 0
+    if found > 0:
+        due_ms = expires_at(stored, 0, queue.limit_ms)
+        due_ms = UNKNOWN if due_ms == NEVER and stored.queue_offset[0] != offset else due_ms
     stored.clear()
-    return is_due
+    return due_ms

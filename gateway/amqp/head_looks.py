@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from core.broker import Broker
 from core.message import StoredBatch
-from gateway.amqp.head_expiries import may_be_expired
+from gateway.amqp.head_expiries import NEVER, find_head_expiry
 from gateway.amqp.queue_pops import QueuePops
 from gateway.amqp.queue_rows import NextOffsets, QueueRows
 from gateway.amqp.queues import VirtualHost
@@ -17,6 +17,7 @@ from gateway.amqp.shared_queue import SharedQueue
 
 AT_ONCE = 1_024  # queues that are compared in one step
 _NOT_LOOKED = -1
+_STAYS = -2  # less the offset of the first message that is not done, where that one never grows too old
 
 
 class Host(NamedTuple):
@@ -32,7 +33,7 @@ class HeadLooks:
     """Knows of each queue up to which offset all its messages were done at the last look.
 
     A queue that was given none since then has nothing that could expire, and is passed over: to compare costs some
-    30 ns, a look 3 us.
+    10 ns, a look 3 us, one at a message that is known never to expire 1.5 us.
 
     Args:
         broker: Where the queues are.
@@ -90,18 +91,23 @@ class HeadLooks:
         return found
 
     def _look(self, host: Host, number: int, next_offset: int, now_ms: int) -> int:
-        """Look at one queue; return `next_offset` where all before it is done and nothing else can grow too old."""
+        """Look at one queue; return what is to be noted of it in `done`."""
         queue = host.rows.queues[number]
         if queue.is_deleted:
             return next_offset
         offset = self._pops.floor(queue.light_name, queue.first_offset)
+        known = host.done[number]
+        if known == _STAYS - offset and queue.limit_ms < 0 and self._broker.min_offset(host.rows.ref(number)) <= offset:
+            return known
         host.vhost.open(queue)
         if not queue.is_open:
             return _NOT_LOOKED
-        if may_be_expired(self._broker, queue, offset, self._stored, now_ms):
+        due_ms = find_head_expiry(self._broker, queue, offset, self._stored)
+        if due_ms == NEVER:
+            return next_offset if offset >= next_offset else _STAYS - offset
+        if due_ms <= now_ms:
             queue.drop_expired(now_ms)
-            return _NOT_LOOKED
-        return next_offset if offset >= next_offset else _NOT_LOOKED
+        return _NOT_LOOKED
 
 
 def _spans(host: Host, known: NextOffsets) -> Iterator[tuple[int, array[int]]]:

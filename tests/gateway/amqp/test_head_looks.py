@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from pamqp.commands import Queue
+from pamqp.commands import Basic, Queue
 
 from gateway.amqp import head_looks
+from gateway.amqp.policies import Policy
 from gateway.amqp.queue_pops import QueuePops
 
 
@@ -100,3 +101,41 @@ def test_queues_of_a_deleted_virtual_host_are_forgotten(world):
     world.turn()
     tend(world)
     assert len(vhosts._head_looks._hosts) == 1
+
+
+def test_a_message_that_never_expires_is_read_once_until_it_is_done(world, monkeypatch):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(b"1", b"2", key="q")
+    tend(world)
+    read, found = head_looks.find_head_expiry, []
+
+    def note(broker, queue, offset, stored):
+        found.append(queue.name)
+        return read(broker, queue, offset, stored)
+
+    monkeypatch.setattr(head_looks, "find_head_expiry", note)
+    tend(world)
+    assert found == []
+    peer.publish(b"3", key="q", expiration="50")
+    tend(world)
+    assert found == []  # it is not the first
+    for body in (b"1", b"2"):
+        assert peer.call(Basic.Get(queue="q", no_ack=True)).body == body
+    world.now_ms += 50
+    tend(world)
+    assert "q" in found
+    assert peer.declare("q", passive=True).message_count == 0
+
+
+def test_messages_of_a_queue_that_a_policy_gives_a_limit_are_let_go_of(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(b"1", b"2", key="q")
+    tend(world)
+    before = dict(world.amqp.vhosts.floors())
+    world.amqp.vhosts.put_policy(Policy("/", "short", "q", {"message-ttl": 100}))
+    world.now_ms += 100
+    tend(world)
+    after = dict(world.amqp.vhosts.floors())
+    assert [after[ref] - before[ref] for ref in after] == [2]
