@@ -134,6 +134,7 @@ class FateEntry(NamedTuple):
     letters: tuple[bytes, ...] = ()  # light queues that its dead letter may be in
     may_be: tuple[str, ...] = ()  # in which other ways it may have ended, where that is not kept
     ttl_ms: int = -1  # how long the reader keeps messages at most, -1 for no limit
+    is_told: bool = False  # of all messages of the reader it is known how they ended, also before the start
     is_fresh: bool = False  # when the reader's place was opened, since the start, it had not been taken
 
 

@@ -13,6 +13,7 @@ cdef class ChangeLog:
     cdef public long long done
     cdef public long long given_back
     cdef public long long timed_out
+    cdef public long long ending
     cdef public Py_ssize_t used
     cdef public bytearray buf
     cdef unsigned char[::1] _view

@@ -8,9 +8,9 @@ big-endian. It speaks of the `count` messages from the offset on:
 | NAME | not of this size: after 8 bytes with the pieces that follow as count, a piece of the pop queue's name | |
 | DROP | the pop queue is no more | |
 | TAKE | given once more | hidden until this moment, or 0 |
-| ACK | done, or lost to retention or damage | |
+| ACK | done, or lost to retention or damage | how it ended, 0: acknowledged |
 | HIDE | still not done | hidden until this moment; 0: shown again |
-| JUMP | what was not taken yet below `value` will not be | the next offset to be taken |
+| JUMP | what was not taken yet below `value` will not be; in place of an offset how it ended | the next to be taken |
 | TRIM | nothing from `value` on was ever there | as said |
 | FLOOR | all before is forgotten; what is below `value` is done, until told otherwise | the next offset to be taken |
 | STATE | given so many times, not done | how many times |
@@ -41,6 +41,7 @@ class ChangeLog:
 
     def __init__(self) -> None:
         self.taken = self.taken_again = self.done = self.given_back = self.timed_out = 0  # messages, since the start
+        self.ending = 0  # how messages end that are finished now, `core/pop/ending_codes.py`; 0: they are acknowledged
         self.used = 0  # bytes of `buf` that hold records
         self.buf = bytearray(64 * CHANGE_BYTES)
         self._view = memoryview(self.buf)

@@ -1,13 +1,14 @@
 """What became of messages that a reader is done with and nobody acknowledged: which expired, were dropped or rejected.
 
 Runs of messages that end alike, one after the other, are one entry; an acknowledged message makes none. They are kept
-in memory, the latest of some readers: nothing is written for a message.
+in memory, the latest of some readers: nothing is written for a message. Those of AMQP queues are also in the journal of
+pop queues (`core/pop/told_endings.py`).
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 READERS_MAX = 1_024  # the readers with the latest endings
@@ -71,6 +72,34 @@ class Endings:
             runs.lost_until = max(runs.lost_until, columns[1])
             del columns[:_FIELDS]
         columns.extend((first, end, now_ms, now_ms, number))
+
+    def lose(self, reader: Reader, until: int) -> None:
+        """Keep nothing of a reader's messages before an offset."""
+        runs = self._take(reader)
+        runs.lost_until = max(runs.lost_until, until)
+        runs.columns = array("q")
+
+    def tell(self, reader: Reader) -> tuple[int, list[tuple[int, int, Ending]]]:
+        """Return the offset before which nothing is kept of a reader, and its runs: first offset, end, ending."""
+        runs = self._kept.get(reader)
+        if runs is None:
+            return 0, []
+        fields = [runs.columns[at : at + _FIELDS] for at in range(0, len(runs.columns), _FIELDS)]
+        return runs.lost_until, [(one[0], one[1], Ending(self._reasons[one[4]], one[2], one[3])) for one in fields]
+
+    @property
+    def readers(self) -> Collection[Reader]:
+        """The readers of which something is kept, those with the latest endings last."""
+        return self._kept.keys()
+
+    @property
+    def has_lost(self) -> bool:
+        """Whether readers were forgotten, of which nothing is known."""
+        return self._has_lost
+
+    def lose_all(self) -> None:
+        """Take readers that nothing is kept of as forgotten."""
+        self._has_lost = True
 
     def find(self, queue: bytes, reader: bytes, offset: int) -> Ending | None:
         """Return how a message ended, as far as that is kept; None: it was acknowledged, if `is_kept`."""

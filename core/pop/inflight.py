@@ -107,7 +107,7 @@ class InFlight:
                 wrong = offset if wrong < 0 else wrong
                 continue
             self._put(offset, 0)
-            self._log.add(self.number, _ACK, offset, 0)
+            self._log.add(self.number, _ACK, offset, self._log.ending)
             done += 1
         self._log.done += done
         self._log.close_run()
@@ -127,7 +127,7 @@ class InFlight:
         if not self.window.code(offset):
             return False
         self._put(offset, 0)
-        self._log.put(self.number, _ACK, offset, 1, 0)
+        self._log.put(self.number, _ACK, offset, 1, self._log.ending)
         self.window.advance()
         return True
 
@@ -163,17 +163,17 @@ class InFlight:
         self._log.timed_out += shown
         return shown
 
-    def purge(self, next_offset: int) -> None:
-        """Finish all that is not hidden, below `next_offset`."""
+    def purge(self, next_offset: int, ending: int = 0) -> None:
+        """Finish all that is not hidden, below `next_offset`; `ending` is the code of why."""
         for offset in self.window.offsets():
             code = self.window.code(offset)
             if code and not code & 1:
                 self._put(offset, 0)
-                self._log.add(self.number, _ACK, offset, 0)
+                self._log.add(self.number, _ACK, offset, ending)
         self._log.close_run()
         if next_offset > self.window.next_offset:
             self.window.skip_to(next_offset)
-            self._log.put(self.number, JUMP, 0, 0, next_offset)
+            self._log.put(self.number, JUMP, ending, 0, next_offset)
         self.window.advance()
 
     def skip_to(self, next_offset: int) -> None:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from core.errors import ReceiptError
 from core.message import AWAY, StoredBatch
+from core.pop.ending_codes import code_of
 from core.pop.endings import PURGED, PURGED_OR_DONE, Endings
 from core.pop.inflight import InFlight
 from core.pop.journal import PopJournal
@@ -327,7 +328,7 @@ class PopQueue:
         note_run = self._desk.endings.note_run
         note_run((self.queue, self.group), self.floor, self.next_offset, PURGED_OR_DONE, now_ms)
         note_run((self.queue, self.group), self.next_offset, next_offset, PURGED, now_ms)
-        self.state.purge(next_offset)
+        self.state.purge(next_offset, code_of(PURGED, now_ms))
         self._desk.journal.write()
         return count
 

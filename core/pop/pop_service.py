@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Protocol
 
 from core.message import AWAY, StoredBatch
 from core.metrics import PopCounts
 from core.pop.byte_sums import ByteSums
-from core.pop.changes import DROP, FLOOR, ChangeLog
+from core.pop.changes import ACK, DROP, FLOOR, JUMP, ChangeLog
 from core.pop.counted_queue import CountedQueue
+from core.pop.ending_codes import LETTER, code_of
 from core.pop.inflight import InFlight
 from core.pop.journal import PopJournal
 from core.pop.pop_queue import SHOW_COUNT_MAX, PopDesk, PopQueue, QueueStore, pop_key
 from core.pop.snapshot import snapshot_parts
+from core.pop.told_endings import ToldEndings
 from core.record_journal import RecordJournal
 
 _QUEUE_LOOKS = 16  # what a pop queue with a deadline costs, in messages that are looked at
@@ -62,7 +65,9 @@ class PopService:
         self._resting: dict[int, int] = {}  # the next offset of the rest
         self._keys: dict[int, bytes] = {}  # by number, while messages are finished that letters are of
         self._renumbered: dict[int, int] = {}  # since the start: the numbers that others were before
+        self._told = ToldEndings(self.endings, self.journal.changes)
         self.journal.replay(self._apply)
+        self._told.settle(self.journal.names)
         named = {*self.journal.names.values(), *self.journal.dropped.values()}
         for number in [*self._states, *self._resting]:
             state = self._states.get(number)
@@ -224,7 +229,29 @@ class PopService:
             return False
         if state is None:
             state = self._states[number] = InFlight(number, self.journal.changes, self._resting.pop(number))
-        return state.finish(queue_offset)
+        with self.ending_as(LETTER, 0):
+            is_finished = state.finish(queue_offset)
+        if is_finished:
+            queue, _, group = self._keys[number].partition(b"\0")
+            self.endings.note_run((queue, group), queue_offset, queue_offset + 1, LETTER, 0)
+        return is_finished
+
+    @contextmanager
+    def ending_as(self, reason: str, now_ms: int) -> Iterator[None]:
+        """Have the journal say why messages end that are finished meanwhile, and that nobody acknowledged them."""
+        changes = self.journal.changes
+        changes.ending = code_of(reason, now_ms)
+        try:
+            yield
+        finally:
+            changes.ending = 0
+
+    def tells_endings(self, queue: bytes, group: bytes) -> bool:
+        """Return whether it is known of all messages that a pop queue finished how, also before the start.
+
+        What was forgotten of it `endings.is_kept` says.
+        """
+        return self._told.is_told(self.journal.names.get(pop_key(queue, group), -1))
 
     def _is_at(self, number: int, queue_offset: int, place: int) -> bool:
         """Return whether a message of a pop queue lies there in the log, as far as that can be told."""
@@ -301,6 +328,7 @@ class PopService:
         number = self.journal.names.get(key)
         if number is None:
             first = self._store.min_offset(queue_ref) if start_offset is None else start_offset
+            self._told.begin(self.journal.next_number)
             state = InFlight(self.journal.add_name(key), self.journal.changes, first)
             state.seek(first)
             return state
@@ -315,6 +343,7 @@ class PopService:
         """Make receipts stale: their queue offsets may become those of other messages."""
         before, state.number = state.number, self.journal.add_name(key)
         self._renumbered[before] = state.number
+        self._told.renumber(key, state.number, state.window.next_offset)
         self._keys = {}
         for _ in snapshot_parts(state, self.journal.changes):
             pass
@@ -328,20 +357,30 @@ class PopService:
             self._resting[number] = value
         else:
             state = self._states.get(number)
+            next_offset = self._resting.get(number, 0) if state is None else state.window.next_offset
+            if kind == ACK and value:
+                self._told.read(number, first, first + count, value)
+                if state is None or first >= next_offset or first + count <= state.window.floor():
+                    return  # what a compaction copied of it: it is done
+            elif kind == JUMP and first and next_offset < value:
+                self._told.read(number, next_offset, value, first)
             if state is None:
                 state = self._states[number] = InFlight(number, self.journal.changes, self._resting.pop(number, 0))
             state.apply(kind, first, count, value)
 
     def _write_snapshots(self, log: ChangeLog) -> Iterator[tuple[int, bytes | None, int]]:
         """Give the parts that a compaction copies; between two of them anything may happen."""
+        self._told.put_mark(log)
         for key in list(self.journal.names):
             number = self.journal.names.get(key, -1)
             if number in self._resting:
+                records = self._told.put(key, number, log)
                 log.put(number, FLOOR, self._resting[number], 0, self._resting[number])
-                yield number, key, 0
+                yield number, key, records
             elif number >= 0:
                 state = self._queues[number].state if number in self._queues else self._states[number]
                 name: bytes | None = key
+                self._told.put(key, number, log)
                 for looked_at in snapshot_parts(state, log):
                     yield number, name, looked_at
                     name = None

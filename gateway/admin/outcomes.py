@@ -2,7 +2,8 @@
 
 Sources: the endings that were noted since the start (`core/pop/endings.py`), the log, where dead letters name the
 message that they are of, and looks at places every few seconds. What had not been taken when the gateway started ended
-since. Of what was done before, a dead letter tells; else it is said in which ways it may have ended.
+since. Of what was done before, AMQP queues tell all, and a dead letter tells; else it is said in which ways it may
+have ended.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class Outcomes:
         passed = next((self._view.trail.find(end[:2], end[2]) for end in fate.ends), NOWHERE)
         ending = next((found for end in fate.ends if (found := endings.find(*end)) is not None), None)
         ended_since = self._stored.store_ms >= self._view.since_ms or fate.is_fresh or passed.from_ms > 0
-        is_kept = ended_since and all(endings.is_kept(*end) for end in fate.ends)
+        is_kept = (ended_since or fate.is_told) and all(endings.is_kept(*end) for end in fate.ends)
         letter = None
         if ending is not None or not is_kept or not fate.done_as.startswith(("acknowledged", "sent")):
             letter = await self._find_letter(fate, 0 if ending is None else ending.from_ms)

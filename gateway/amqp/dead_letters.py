@@ -177,23 +177,26 @@ class DeadLetters(Reader):
             except LmqError as error:
                 too_large = batch.appended if isinstance(error, MessageTooLargeError) else -1
                 self._metrics.refuse("dead_letter", batch.count - batch.appended)
-        done: list[tuple[Dying, array[int]]] = []
+        done: list[tuple[Dying, array[int], bytes]] = []
         for piece in pieces:
             self._metrics.bury(piece.reason.decode(), piece.count_stored(batch.appended))
             count = piece.count_done(batch.appended)
             if count:
-                done.append((piece.queue, piece.offsets[:count]))
+                done.append((piece.queue, piece.offsets[:count], piece.reason))
             if count < len(piece.offsets) and not piece.queue.is_deleted:
                 piece.give_back(count, too_large, now_ms + RETRY_MS)
         if batch.appended:
-            self._broker.when_stored(batch.ticket, partial(self._finish_all, done, number))
+            self._broker.when_stored(batch.ticket, partial(self._finish_all, done, number, now_ms))
         else:
-            self._finish_all(done, number, None)
+            self._finish_all(done, number, now_ms, None)
 
-    def _finish_all(self, done: list[tuple[Dying, array[int]]], number: int, error: Exception | None) -> None:
+    def _finish_all(
+        self, done: list[tuple[Dying, array[int], bytes]], number: int, now_ms: int, error: Exception | None
+    ) -> None:
         """Finish messages whose dead letters are stored, or give them again where these are lost."""
-        for queue, offsets in done:
-            _finish(queue, offsets, error)
+        for queue, offsets, reason in done:
+            with self._broker.pop.ending_as(reason.decode(), now_ms):
+                _finish(queue, offsets, error)
         self._open.end(number)
 
 

@@ -145,6 +145,7 @@ class AmqpInventory(Inventory):
                         else (),
                         may_be=self._other_ends(queue, light_queue, offset),
                         ttl_ms=queue.limit_ms,
+                        is_told=self._services.broker.pop.tells_endings(light_queue, GROUP),
                         is_fresh=self._is_fresh(light_queue, offset),
                     )
 

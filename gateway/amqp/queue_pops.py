@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import cast
@@ -109,6 +110,11 @@ class QueuePops:
         self._broker.pop.endings.note((light_name, GROUP), offsets, count, reason.decode(), now_ms)
         if is_lost:
             self._broker.metrics.door("amqp").drop(reason.decode(), count)
+
+    def finish(self, pop: Shared, offsets: array[int], count: int, reason: bytes, now_ms: int) -> None:
+        """Finish the first `count` of these messages, that no consumer has, for a reason that outlives the process."""
+        with self._broker.pop.ending_as(reason.decode(), now_ms):
+            pop.ack_many(offsets, count)
 
     def tell_lifetime(self, light_name: bytes, terms: QueueTerms, *, is_kept: bool) -> None:
         """Tell readers of other doors how long messages live in a queue; `is_kept`: for ever, whatever they say."""

@@ -417,4 +417,4 @@ class SharedQueue(Reader):
         if self.has_dead_letters:
             self._burial.bury(self, offsets, count, reason, now_ms)
         else:
-            self.pop.ack_many(offsets, count)
+            self._pops.finish(self.pop, offsets, count, reason, now_ms)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 
 import httpx
 import paho.mqtt.client as mqtt
 import pika
 import pytest
 
-from gateway.admin.outcomes import NOT_KEPT, ONE_WAY
+from gateway.admin.outcomes import ONE_WAY
 from tests.support.gateway import DOORS, GatewayProcess
 
 pytestmark = [
@@ -96,8 +97,7 @@ def test_after_a_kill_it_is_told_what_became_of_messages_and_what_is_not_known(t
         gateway.restart()
 
         (good, bad, waits), _ = _fates(gateway, "%LMQ%amqp%|2f%jobs")
-        assert good["outcome"] == "acknowledged, rejected or purged"
-        assert good["note"] == f"no dead letter of it is found; {NOT_KEPT}"
+        assert (good["outcome"], good["letter"]) == ("acknowledged", None)
         _, (letter,) = _fates(gateway, "%LMQ%amqp%|2f%dead")
         assert (bad["outcome"], bad["letter"]["id"], bad["letter"]["reason"]) == ("rejected", letter, "rejected")
         assert (waits["stage"], waits["outcome"]) == ("waits", None)
@@ -113,3 +113,28 @@ def test_after_a_kill_it_is_told_what_became_of_messages_and_what_is_not_known(t
         assert _fates(gateway, "%LMQ%amqp%|2f%jobs")[0][2]["outcome"] == "acknowledged"
         assert _fates(gateway, "%LMQ%mqtt%plant%|h")[0][1]["outcome"] == "acknowledged"
         device.leave()
+
+
+def test_after_a_kill_it_is_told_which_messages_nobody_acknowledged_that_have_no_letters(tmp_path):
+    with GatewayProcess(tmp_path, doors=DOORS) as gateway:
+        channel = _connect(gateway).channel()
+        channel.confirm_delivery()
+        for name, arguments in (
+            ("plain", {}),
+            ("levels", {"x-max-priority": 2}),
+            ("bytes", {"x-max-length-bytes": 99}),
+        ):
+            channel.queue_declare(name, durable=True, arguments=arguments)
+            for body in (b"rejected", b"acknowledged", b"purged"):
+                channel.basic_publish("", name, body, PERSISTENT)
+        before = time.time() * 1_000
+        for name in ("plain", "levels", "bytes"):
+            channel.basic_reject(channel.basic_get(name)[0].delivery_tag, requeue=False)
+            channel.basic_ack(channel.basic_get(name)[0].delivery_tag)
+            channel.queue_purge(name)
+        after = time.time() * 1_000
+        gateway.restart()
+        for name in ("plain", "levels", "bytes"):
+            told, _ = _fates(gateway, f"%LMQ%amqp%|2f%{name}")
+            assert [each["outcome"] for each in told] == ["rejected", "acknowledged", "purged"]
+            assert before - 10 < told[0]["from_ms"] == told[0]["until_ms"] < after + 10

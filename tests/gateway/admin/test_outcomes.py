@@ -7,6 +7,7 @@ import aio_pika
 import aiomqtt
 import pytest
 
+from core.pop.told_endings import ToldEndings
 from core.properties import encode_properties
 from gateway.admin import outcomes
 from gateway.admin.outcomes import NOT_KEPT, ONE_WAY, letter_of
@@ -18,6 +19,14 @@ from tests.support.admin_clients import publish, subscribe, until_amqp_is_left
 pytestmark = pytest.mark.asyncio
 
 DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+
+
+@pytest.fixture
+def earlier_version(monkeypatch):
+    """Have the journal of pop queues as versions wrote it that did not say how messages ended."""
+    monkeypatch.setattr(ToldEndings, "begin", lambda *_: None)
+    for module in ("pop_service", "pop_queue"):
+        monkeypatch.setattr(f"core.pop.{module}.code_of", lambda *_: 0)
 
 
 async def _ids(client, queue):
@@ -66,9 +75,40 @@ async def test_what_became_of_each_message_of_a_queue_is_told(tmp_path):
         ]
         assert found[0]["from_ms"] == found[0]["until_ms"] > 0
         await client.delete("/api/queues/%2F/jobs/contents")
-        assert [(await _fate(client, number))["outcome"] for number in numbers[3:]] == ["purged", "purged"]
+        found = [await _fate(client, number) for number in numbers]
+        assert [one["outcome"] for one in found[3:]] == ["purged", "purged"]
+    async with managed_gateway(tmp_path) as (_, client):  # as before, but for when and by which consumer
+        after = [await _fate(client, number) for number in numbers]
+    ended = [
+        {**one, "from_ms": 0, "until_ms": 0, "by": ""} if one["outcome"] == "acknowledged" else one for one in found
+    ]
+    assert after == ended
 
 
+async def test_letters_and_what_expired_are_told_over_a_restart_also_where_the_letter_is_gone(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        await _declare(client, "jobs", DEAD)
+        await _declare(client, "dead", {})
+        await _declare(client, "brief", {"x-message-ttl": 0})
+        for value in ("good", "bad"):
+            await publish(client, "amq.default", "jobs", value)
+        await publish(client, "amq.default", "brief", "x")
+        asked = {"count": 1, "ackmode": "ack_requeue_false", "encoding": "auto"}
+        assert (await client.post("/api/queues/%2F/brief/get", json=asked)).json() == []
+        await _get(client, "jobs", "ack_requeue_false")
+        await _get(client, "jobs", "reject_requeue_false")
+        numbers = [*await _ids(client, "jobs"), *await _ids(client, "brief")]
+        while (await _fate(client, numbers[1]))["stage"] != "done":
+            await asyncio.sleep(0)  # it is, once its letter is safe
+    for _ in range(2):
+        async with managed_gateway(tmp_path) as (_, client):
+            found = [await _fate(client, number) for number in numbers]
+            await client.delete("/api/queues/%2F/dead")
+        assert [one["outcome"] for one in found] == ["acknowledged", "rejected", "expired"]
+        assert found[1]["from_ms"] > 0
+
+
+@pytest.mark.usefixtures("earlier_version")
 async def test_a_dead_letter_and_its_message_name_each_other(tmp_path):
     async with managed_gateway(tmp_path) as (_, client):
         await _declare(client, "jobs", DEAD)
@@ -93,6 +133,7 @@ async def test_a_dead_letter_and_its_message_name_each_other(tmp_path):
         assert fate["note"] == f"no dead letter of it is found; {NOT_KEPT}"
 
 
+@pytest.mark.usefixtures("earlier_version")
 async def test_what_waits_at_a_restart_is_known_to_the_end_and_of_the_rest_it_is_told_how_it_may_have_ended(tmp_path):
     limits = {"x-max-length": 9, "x-message-ttl": 3_600_000, "x-queue-type": "quorum", "x-delivery-limit": 3}
     async with managed_gateway(tmp_path) as (_, client):
@@ -119,6 +160,7 @@ async def test_what_waits_at_a_restart_is_known_to_the_end_and_of_the_rest_it_is
     assert strict[0]["note"].startswith("its time is over at 20")
 
 
+@pytest.mark.usefixtures("earlier_version")
 async def test_what_may_have_expired_before_a_restart_is_not_said_to_be_acknowledged(tmp_path):
     async with managed_gateway(tmp_path) as (_, client):
         await _declare(client, "brief", {"x-message-ttl": 0})
@@ -134,6 +176,7 @@ async def test_what_may_have_expired_before_a_restart_is_not_said_to_be_acknowle
     assert fate["note"].startswith("its time was over at 20")
 
 
+@pytest.mark.usefixtures("earlier_version")
 async def test_only_a_message_that_enough_others_followed_may_have_been_dropped_from_a_full_queue(tmp_path):
     async with managed_gateway(tmp_path) as (_, client):
         await _declare(client, "short", {"x-max-length": 2})
@@ -151,6 +194,7 @@ async def test_only_a_message_that_enough_others_followed_may_have_been_dropped_
         assert (await _fate(client, number))["outcome"] == dropped  # its bytes may have been too many
 
 
+@pytest.mark.usefixtures("earlier_version")
 async def test_what_was_done_before_its_time_was_over_has_not_expired(tmp_path, monkeypatch):
     async with managed_gateway(tmp_path) as (_, client):
         await _declare(client, "brief", {"x-message-ttl": 60_000})

@@ -1,0 +1,110 @@
+"""Endings of shared messages that outlive the process: read from the journal at the start, and copied by compactions.
+
+A journal's record of what is done says how, at no byte more. A mark says from which pop queue on that is so: those made
+by an earlier version are silent about theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from core.pop.changes import ACK, CHANGE_BYTES, COUNT_MAX, ChangeLog
+from core.pop.ending_codes import LOST, MARK, code_of, told_by
+from core.pop.endings import Ending, Endings, Reader
+
+
+class ToldEndings:
+    """What the journal tells.
+
+    Args:
+        endings: Where endings are kept, of queues and groups.
+        changes: The journal's, where a mark goes.
+    """
+
+    def __init__(self, endings: Endings, changes: ChangeLog) -> None:
+        self._endings = endings
+        self._changes = changes
+        self._read = Endings()  # by number, until names are known
+        self._had_lost = False
+        self.mark = -1  # the first pop queue that tells how all its messages ended; those after it do, too
+
+    def read(self, number: int, first: int, end: int, code: int) -> None:
+        """Note what a record of the journal says of messages of a pop queue, or of none."""
+        if code & ~1 == MARK:
+            self.mark = number
+            self._had_lost |= code & 1 > 0
+        elif code == LOST:
+            self._read.lose(_numbered(number), first)
+        else:
+            self._read.note_run(_numbered(number), first, end, *told_by(code))
+
+    def settle(self, names: Mapping[bytes, int]) -> None:
+        """Keep what was read, now that the names of pop queues are known; of those without it is forgotten."""
+        read, self._read = self._read, Endings()
+        keys = {_numbered(number): key for key, number in names.items()} if read.readers else {}
+        for numbered in list(read.readers):
+            key = keys.get(numbered)
+            if key is not None:
+                self._keep(_reader_of(key), *read.tell(numbered))
+        if read.has_lost or self._had_lost:  # not before: of those that are kept nothing is lost
+            self._endings.lose_all()
+
+    def _keep(self, reader: Reader, lost_until: int, runs: list[tuple[int, int, Ending]]) -> None:
+        if lost_until:
+            self._endings.lose(reader, lost_until)
+        for first, end, (reason, from_ms, until_ms) in runs:
+            self._endings.note_run(reader, first, first + 1, reason, from_ms)
+            self._endings.note_run(reader, first + 1, end, reason, until_ms)
+
+    def begin(self, number: int) -> None:
+        """Write the mark, where there is none: the pop queue that gets this number is the first that tells all."""
+        if self.mark < 0:
+            self.mark = number
+            self.put_mark(self._changes)
+
+    def put_mark(self, log: ChangeLog) -> None:
+        """Write the mark once more."""
+        if self.mark >= 0:
+            log.put(self.mark, ACK, 0, 0, MARK | self._endings.has_lost)
+
+    def put(self, key: bytes, number: int, log: ChangeLog) -> int:
+        """Write what is kept of a pop queue, to stand before its FLOOR: that voids what these records say is done.
+
+        Return how many records that took.
+        """
+        lost_until, runs = self._endings.tell(_reader_of(key)) if self._endings.readers else (0, [])
+        before = log.used
+        if lost_until:
+            log.put(number, ACK, lost_until, 0, LOST)
+        for first, end, ending in runs:
+            if ending.from_ms < ending.until_ms and end > first + 1:  # joined again when they are read
+                log.put(number, ACK, first, 1, code_of(ending.reason, ending.from_ms))
+                _put_long(log, number, first + 1, end, code_of(ending.reason, ending.until_ms))
+            else:
+                _put_long(log, number, first, end, code_of(ending.reason, ending.until_ms))
+        return (log.used - before) // CHANGE_BYTES
+
+    def renumber(self, key: bytes, number: int, until: int) -> None:
+        """Note that a pop queue has another number from now on; of messages before an offset nothing is kept."""
+        self._endings.lose(_reader_of(key), until)
+        self._changes.put(number, ACK, until, 0, LOST)
+
+    def is_told(self, number: int) -> bool:
+        """Return whether a pop queue tells of all its messages how they ended."""
+        return 0 <= self.mark <= number
+
+
+def _numbered(number: int) -> Reader:
+    return number.to_bytes(4), b""
+
+
+def _reader_of(key: bytes) -> tuple[bytes, bytes]:
+    queue, _, group = key.partition(b"\0")
+    return queue, group
+
+
+def _put_long(log: ChangeLog, number: int, first: int, end: int, code: int) -> None:
+    while first < end:
+        count = min(end - first, COUNT_MAX)
+        log.put(number, ACK, first, count, code)
+        first += count
