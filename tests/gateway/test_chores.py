@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.lmq.waiters import Reader
-from gateway.chores import AT_ONCE, ROUND, TURN_NS, Chores
+from gateway.chores import AT_ONCE, AT_ONCE_NS, ROUND, TURN_NS, Chores
 from tests.support.broker import make_broker
 from tests.support.store import NOW_MS, open_store
 
@@ -45,6 +45,16 @@ def test_small_work_is_done_at_once(yard):
     yard.chores.start(yard.work("a", 3))
     yard.chores.start(yard.work("b", 2))
     assert yard.done == ["a"] * 3 + ["a!"] + ["b"] * 2 + ["b!"]
+
+
+def test_dear_steps_are_a_turn_each(yard):
+    yard.step_ns = TURN_NS
+    yard.chores.start(yard.work("a", 4))
+    yard.chores.start(yard.work("b", 2))
+    assert yard.done == ["a"] * (AT_ONCE_NS // TURN_NS)
+    turns = [list(yard.turn()) for _ in range(5)]
+    assert turns == [["a"], ["b"], ["a"], ["b"], ["a!", "b!"]]
+    assert not yard.broker.has_work
 
 
 def test_work_that_is_known_to_be_long_begins_in_the_next_turn(yard):
