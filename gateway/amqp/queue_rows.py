@@ -14,6 +14,7 @@ from itertools import takewhile
 from operator import is_not
 
 from core.broker import Broker
+from core.long_list import make_long_list
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
 
@@ -55,7 +56,7 @@ class QueueRows:
     def __init__(self, broker: Broker, vhost: VirtualHost) -> None:
         self._broker = broker
         self._vhost = vhost
-        self.queues: list[SharedQueue] = []
+        self.queues: list[SharedQueue] = make_long_list(())
         self._refs = array("i")  # by number
         self._breaks = array("i")  # numbers whose light queue does not follow the one before
         self._unknown: list[int] = []  # of which the light queue is not there yet

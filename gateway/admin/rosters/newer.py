@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
+from core.long_list import make_long_list
+
 TAKEN_A_STEP = 1_024  # things of which each costs less than 0.1 us
 Thing = TypeVar("Thing")
 
@@ -16,7 +18,7 @@ def take_newer(
 
     Things may come and go between two steps; what comes then may be left to the next time.
     """
-    fresh: list[Thing] = []
+    fresh = make_long_list(kept[:0])
     is_met = False
     while not is_met:
         last = None
@@ -26,7 +28,7 @@ def take_newer(
                 break
             if at % TAKEN_A_STEP == 0:
                 yield
-        fresh, is_met = [], last is None
+        fresh, is_met = make_long_list(kept[:0]), last is None
         for at, one in enumerate(newest_first(), 1):
             if one is last:
                 is_met = True

@@ -18,6 +18,7 @@ from itertools import compress
 from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from core.long_list import make_long_list
 from gateway.admin.pace import Pace
 from gateway.admin.rosters.first_page import Chunk, Keyed, find_first, name_chunks, tell_before, walk_spans
 from gateway.admin.rosters.merged_rows import slice_rows
@@ -180,7 +181,7 @@ class Roster(ABC, Generic[Source, Thing]):
         return Found(count - self._dead, filtered, things[::-1] if column.reverse else things)
 
     async def _take(self, numbers: Sequence[int]) -> list[Thing]:
-        steps, things = Steps(), list[Thing]()
+        steps, things = Steps(), make_long_list(list[Thing]())
         for at in range(0, len(numbers), TAKEN_A_STEP):
             found = map(self._thing, numbers[at : at + TAKEN_A_STEP])
             things += [thing for thing in found if thing is not None]

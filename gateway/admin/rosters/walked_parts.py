@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+from core.long_list import make_long_list
 from gateway.admin.rosters.newer import take_newer
 from gateway.admin.rosters.roster import Part
 
@@ -112,7 +113,7 @@ class OrderedPart(Part[Thing], Generic[Kept, Thing]):
         self._is_there = is_there
         self._name = name
         self._tell = tell
-        self._kept: list[Kept] = []
+        self._kept: list[Kept] = make_long_list(())
 
     def arrivals(self) -> Iterator[None]:
         """Take those that came after the last one that is still there."""
