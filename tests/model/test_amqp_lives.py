@@ -1,7 +1,8 @@
 """An AMQP queue over deletions, kills and power cuts: no confirmed message is lost, none is given for good twice.
 
 Steps come in any order: messages of all priorities, commits, rejections, purges, deletions of which some are never
-answered, readers of all that was ever in it. What a kill must keep is more than what a power cut must.
+answered, nor are declarations behind them, readers of all that was ever in it. What a kill must keep is more than what
+a power cut must.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ FIRST = int(os.environ.get("TORTURE_FIRST", "0"))
 LIVES = int(os.environ.get("TORTURE_LIVES", "10"))
 STEPS = 50
 LIMITS = ({}, {}, {"x-max-length": 4}, {"x-max-length-bytes": 40}, {"x-message-ttl": 5_000})
+OTHERS = ({}, {"x-max-priority": 5}, {"x-max-length-bytes": 10}, {"x-message-ttl": 1})
 COMMITS = 2  # the channel of transactions
 
 
@@ -158,7 +160,19 @@ class Life:
                 self.held = {}
                 self.declare()
             else:  # nobody was told: it is there as it was, or was deleted when the process stopped
-                self.end(is_deleting=True)
+                is_again = self.chance.random() < 0.5
+                if is_again:
+                    self.declare_behind()
+                self.end(is_deleting=True, is_stopping=not is_again)
+
+    def declare_behind(self):
+        """Have another connection declare, use and perhaps consume a queue of that name: it is not answered either."""
+        other = self.world.client()
+        other.send(Queue.Declare(queue="work", durable=True, arguments=self.chance.choice(OTHERS)))
+        other.publish(b"0.", key="work", priority=1, delivery_mode=2)
+        if self.chance.random() < 0.5:
+            other.send(Basic.Get(queue="work", no_ack=True))
+        assert other.take() == []
 
     def let_time_pass(self):
         self.world.now_ms += self.chance.choice([EXPIRY_INTERVAL_MS, 4_000])
@@ -185,10 +199,10 @@ class Life:
         assert {self.sent[number].generation for number in found} <= {self.generation}
         assert {one.number for one in self.of_this_queue() if one.is_confirmed and not one.expires} <= set(found)
 
-    def end(self, *, is_deleting=False):
-        """End the process in some way, and begin the next one."""
+    def end(self, *, is_deleting=False, is_stopping=True):
+        """End the process in some way, and begin the next one; cleanly only where `is_stopping`."""
         self.take()
-        how = self.chance.choice(["stop", "kill", "kill", "power cut", "power cut"])
+        how = self.chance.choice(["stop"] * is_stopping + ["kill", "kill", "power cut", "power cut"])
         self.lives += 1
         root, now_ms = self.folder / str(self.lives), self.world.now_ms
         if how == "power cut":
