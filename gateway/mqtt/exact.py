@@ -345,6 +345,8 @@ class ExactJournal:
             return
         session = self._sessions.get(number)
         found = self._found.get(number)
+        if session is not None and not session.sources:
+            return  # it has ended, and is known only until that is durable
         if session is not None:
             name, taken, changes = session.client_id, self._taken_of(session), sent_changes(session)
         elif found is not None:

@@ -241,7 +241,15 @@ class SessionTable:
         self._idle_since_ms.pop(session, None)
         if session.is_persistent:
             self._session_rows.delete(session.client_id)
-        self._exact.forget(session)
+        if session.is_persistent and session.exact_number:
+            self._when_kept(partial(self._forget, session))
+        else:
+            self._exact.forget(session)
+
+    def _forget(self, session: Session, error: LmqError | None) -> None:
+        """Forget what a session was in the middle of: not before its end is durable."""
+        if error is None:
+            self._exact.forget(session)
 
     def keep_subscription(self, subscription: Subscription, position: int, retained_until: int) -> None:
         """Write down a new or changed subscription of a durable session.
@@ -300,16 +308,20 @@ class SessionTable:
             subscription.floor_slot = self._places.acquire(subscription.position)
             subscription.sent_slot = self._places.acquire(subscription.position)
             self._write_subscription(subscription)
-            self._when_kept(partial(self._release_moved, subscription.session, old))
+            self._when_kept(partial(self._release_of, subscription.session, old))
             if then is not None:
                 self._when_kept(then)
         else:
             self._write_subscription(subscription)
 
-    def _release_moved(self, session: Session, slots: tuple[int, int], error: LmqError | None) -> None:
+    def _release_of(self, session: Session, slots: tuple[int, ...], error: LmqError | None) -> None:
+        """Forget what was sent at QoS 2 from a place, and let others have its slots: not before that is durable.
+
+        A process that is killed before has the subscription again, and does not send anew what the client has.
+        """
         if error is None:
-            self._exact.forget_slot(session, slots[0])  # all of it is complete, and below the old place
-            self._release(slots, error)
+            self._exact.forget_slot(session, slots[0])
+            self._release(slots)
 
     def _begin_catch_up(self, subscription: Subscription, retained_until: int) -> None:
         session = subscription.session
@@ -337,16 +349,12 @@ class SessionTable:
             self._catch_ups.end(catch_up)
             self._exact.forget_slot(subscription.session, catch_up.slot)
             subscription.session.drop_catch_up(catch_up)
-        if subscription.floor_slot != NO_SLOT:
-            self._exact.forget_slot(subscription.session, subscription.floor_slot)
         slots = (subscription.floor_slot, subscription.sent_slot, subscription.retained_slot)
         subscription.floor_slot = subscription.sent_slot = subscription.retained_slot = NO_SLOT
         if slots[0] != NO_SLOT:
-            self._when_kept(partial(self._release, slots))
+            self._when_kept(partial(self._release_of, subscription.session, slots))
 
-    def _release(self, slots: tuple[int, ...], error: LmqError | None) -> None:
-        if error is not None:
-            return  # the next start may find the subscription, and its places
+    def _release(self, slots: tuple[int, ...]) -> None:
         for slot in slots:
             self._places.release(slot)
 

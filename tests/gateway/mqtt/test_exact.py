@@ -35,6 +35,22 @@ def test_journal_is_compacted_to_what_is_known_now(monkeypatch):
     assert found.taken == set(range(100, 2_000, 100))
 
 
+def test_a_session_that_has_ended_and_is_not_forgotten_yet_is_in_no_compaction(monkeypatch):
+    monkeypatch.setattr(exact, "COMPACT_BYTES_MIN", 2_000)
+    memory = MemoryJournal()
+    journal, ended, busy = ExactJournal(memory), make_session(b"ended"), make_session(b"busy")
+    journal.note_sent(ended, 3, [(0, 10)])
+    ended.open_window(10)
+    ended.end()
+    for i in range(1, 1_000):
+        journal.note_taken(busy, [i], i)
+        journal.note_released(busy, [i])
+    journal.forget(ended)
+    again = ExactJournal(memory)
+    again.load(lambda position: 1)
+    assert again.choose(lambda name, sent: sent) == set()
+
+
 def test_what_a_session_that_is_not_loaded_is_in_the_middle_of_outlives_compactions(monkeypatch):
     monkeypatch.setattr(exact, "COMPACT_BYTES_MIN", 2_000)
     memory = MemoryJournal()

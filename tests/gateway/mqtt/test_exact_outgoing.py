@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 
 import pytest
@@ -192,3 +193,71 @@ def test_each_message_comes_exactly_once_whatever_breaks_off(tmp_path_factory, m
         assert client.got == sorted(client.got, key=int)
     finally:
         world.close()
+
+
+ENDINGS = {
+    "unsubscribed": mqtt.unsubscribe(1, b"t"),
+    "at QoS 1": mqtt.subscribe(1, (b"t", 1)),
+    "at QoS 0": mqtt.subscribe(1, (b"t", 0)),
+}
+
+
+def leave_unanswered(world, folder, act):
+    """Change a session, kill the process before that is written down, and go on with what it left."""
+    world.flushes_by_itself = False
+    act()
+    world.data_dir = shutil.copytree(world.data_dir, folder)
+    world.close()
+    world.flushes_by_itself = True
+    world.open()
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("is_complete", [False, True])
+def test_what_a_client_has_does_not_come_again_where_a_kill_leaves_its_subscription(tmp_path, ending, is_complete):
+    world = World(tmp_path / "before")
+    peer = world.client(b"a", (b"t", 2), clean=False)
+    world.client(b"p").send(publish(b"t", b"once", qos=2, packet_id=1), pubrel(1))
+    (got,) = peer.take_deliveries()
+    assert peer.send(pubrec(got.packet_id)).take() == [pubrel(got.packet_id)]
+    packets = [ENDINGS[ending], *([pubcomp(got.packet_id)] if is_complete else [])]
+    leave_unanswered(world, tmp_path / "after", lambda: peer.send(*packets))
+    peer = world.connect(b"a", clean=False)
+    assert peer.take() == [connack(session_present=True), *([] if is_complete else [pubrel(got.packet_id)])]
+    world.client(b"p").send(publish(b"t", b"next", qos=2, packet_id=1), pubrel(1))
+    assert peer.bodies() == [b"next"]
+    world.close()
+
+
+def test_a_session_that_a_kill_leaves_is_as_it_was_at_qos_2_both_ways(tmp_path):
+    world = World(tmp_path / "before")
+    peer = world.client(b"a", (b"t", 2), clean=False)
+    reader = world.client(b"r", (b"in", 2), clean=False)
+    world.client(b"p").send(publish(b"t", b"once", qos=2, packet_id=1), pubrel(1))
+    (got,) = peer.take_deliveries()
+    peer.send(pubrec(got.packet_id), publish(b"in", b"taken", qos=2, packet_id=9)).take()
+    assert reader.bodies() == [b"taken"]
+    leave_unanswered(world, tmp_path / "after", lambda: world.connect(b"a"))  # a clean start
+    peer = world.connect(b"a", clean=False)
+    assert peer.take() == [connack(session_present=True), pubrel(got.packet_id)]
+    assert peer.send(publish(b"in", b"taken", qos=2, packet_id=9, dup=True)).take() == [pubrec(9)]
+    assert world.connect(b"r", clean=False).bodies() == [b"taken"]  # which it had not acknowledged, once
+    world.close()
+
+
+def test_a_session_that_was_ended_for_good_leaves_nothing_of_qos_2(tmp_path):
+    world = World(tmp_path)
+    peer = world.client(b"a", (b"t", 2), clean=False)
+    world.client(b"p").send(publish(b"t", b"once", qos=2, packet_id=1), pubrel(1))
+    peer.send(pubrec(peer.take_deliveries()[0].packet_id), publish(b"in", b"taken", qos=2, packet_id=9))
+    world.client(b"a").vanish()
+    peer = world.client(b"a", (b"t", 2), clean=False)
+    peer.vanish()
+    world.close()
+    world.open()
+    peer = world.connect(b"a", clean=False)
+    assert peer.take() == [connack(session_present=True)]
+    reader = world.client(b"r", (b"in", 0))
+    peer.send(publish(b"in", b"another", qos=2, packet_id=9))
+    assert reader.bodies() == [b"another"]
+    world.close()
