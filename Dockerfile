@@ -4,7 +4,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev &
 WORKDIR /src
 COPY requirements requirements
 RUN python -m venv /opt/lmq && /opt/lmq/bin/pip install --no-cache-dir -c requirements/constraints.txt setuptools cython wheel
-COPY pyproject.toml setup.py all_or_nothing.py README.md LICENSE ./
+COPY pyproject.toml setup.py all_or_nothing.py levels.py README.md LICENSE ./
 COPY core core
 COPY gateway gateway
 COPY lmq lmq

@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 CONSTRAINTS := requirements/constraints.txt
-COMPILED_SOURCES := $(shell find core gateway lmq spark_analytics -name '*.pxd' -o -name '*.h' 2>/dev/null) setup.py all_or_nothing.py
+COMPILED_SOURCES := $(shell find core gateway lmq spark_analytics -name '*.pxd' -o -name '*.h' 2>/dev/null) setup.py all_or_nothing.py levels.py
 COMPILED_SOURCES += $(wildcard $(patsubst %.pxd,%.py,$(filter %.pxd,$(COMPILED_SOURCES))))
 PURE := build/pure
 MAKEFLAGS += --jobs=2 # pip gets what the gateway needs while the modules are compiled

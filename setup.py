@@ -1,6 +1,6 @@
-"""What is compiled, and how: each module that has C types in a .pxd beside it. all_or_nothing.py says where it fails.
+"""What is compiled, and how: each module that has C types in a .pxd beside it; levels.py says how far it is optimised.
 
-What `CFLAGS` says comes last.
+all_or_nothing.py says where it fails. What `CFLAGS` says comes last.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from setuptools import Extension, setup
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # where pip runs this file, its folder is not on the path
 from all_or_nothing import CHOICE, AllOrNothing
+from levels import level_of
 
 PACKAGES = ("core", "gateway", "lmq", "spark_analytics")
 DECLARED = [path for package in PACKAGES for path in sorted(Path(package).rglob("*.pxd"))]
@@ -23,18 +24,6 @@ COMPILED = [str(path.with_suffix(".py")) for path in DECLARED if "cdef inline" n
 SHARED = "core/_cython_shared.c"  # what Cython writes for memory views, once for all modules but those of lmq
 DIRECTIVES = {"language_level": "3", "annotation_typing": False, "auto_pickle": False, "boundscheck": True}
 DIRECTIVES |= {"wraparound": False, "initializedcheck": False, "show_performance_hints": bool(CHOICE)}
-LOOPS = {  # of each message: -O2 takes half as long again, and a benchmark sees it here
-    "core": "broker envelope message",
-    "core/lmq": "router topic_trie",
-    "core/store": "commit_log dispatch_set dispatcher embedded head_index journal message_store queue_index "
-    "queue_reader record record_write segments",
-    "gateway/amqp": "codec delivery_codec property_block shared_queue stored_properties unacked",
-    "gateway/mqtt": "arriving codec columns connection conversation delivery inflight publish_block publish_encoder "
-    "publish_properties publishing session",
-    "gateway/rocketmq": "answer_codec codec picked_records send_codec send_run",
-    "lmq/remoting": "commands frames",
-}
-QUICK = {f"{folder}/{name}.py" for folder, names in LOOPS.items() for name in names.split()}
 CFLAGS = ["-g0", "-Werror=sign-compare", "-Werror=shift-count-overflow", "-Werror=implicit-function-declaration"]
 CFLAGS += ["-Werror=incompatible-pointer-types"]  # such as a typed method taken as a value
 CFLAGS += ["-Wno-maybe-uninitialized", "-Wno-stringop-overflow"]  # of what Cython itself writes
@@ -42,7 +31,7 @@ CFLAGS += os.environ.get("CFLAGS", "").split()
 
 
 class BuildExt(AllOrNothing):
-    """Has Cython write the C of each module that is newer than its C, or of all where this file is newer."""
+    """Has Cython write the C of each module that is newer than its C, or of all where setup.py or levels.py is."""
 
     packages = PACKAGES
 
@@ -55,7 +44,8 @@ class BuildExt(AllOrNothing):
         Options.buffer_max_dims = 2  # the least that Cython takes; a slice is passed by value, with so many dimensions
         from Cython.Build import cythonize  # reads the option
 
-        force = not Path(SHARED).exists() or Path(SHARED).stat().st_mtime < Path(__file__).stat().st_mtime
+        newest = max(Path(one).stat().st_mtime for one in ("setup.py", "levels.py"))
+        force = not Path(SHARED).exists() or Path(SHARED).stat().st_mtime < newest
         for of_lmq, shared in ((True, None), (False, "core._cython_shared")):  # lmq must not import core
             ours = [one for one in self.extensions if one.name.startswith("lmq.") == of_lmq]
             how = {"compiler_directives": DIRECTIVES, "shared_utility_qualified_name": shared}
@@ -66,8 +56,7 @@ class BuildExt(AllOrNothing):
 
 if __name__ == "__main__":
     sources = [] if CHOICE == "none" else [SHARED, *COMPILED]
-    levels = {one: ["-O2"] if one in QUICK else ["-O1", "-fexpensive-optimizations"] for one in sources}
-    how = {one: {"include_dirs": ["."], "extra_compile_args": levels[one] + CFLAGS} for one in sources}
+    how = {one: {"include_dirs": ["."], "extra_compile_args": level_of(one) + CFLAGS} for one in sources}
     modules = [Extension(one.rpartition(".")[0].replace("/", "."), [one], **how[one]) for one in sources]
     in_parallel = {"build_ext": {"parallel": len(os.sched_getaffinity(0))}}
     setup(ext_modules=modules, cmdclass={"build_ext": BuildExt}, options=in_parallel)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import importlib
 import os
 import re
@@ -37,9 +36,10 @@ def test_each_module_with_declarations_is_compiled():
     assert declared == set(compiled_list())
 
 
-def test_modules_that_are_compiled_for_speed_are_compiled():
-    with contextlib.chdir(ROOT):
-        assert runpy.run_path("setup.py")["QUICK"] <= set(compiled_list())
+def test_modules_with_a_level_of_their_own_are_compiled_and_have_one():
+    levels = runpy.run_path(str(ROOT / "levels.py"))
+    assert levels["QUICK"] | levels["SLOW"] <= set(compiled_list())
+    assert not levels["QUICK"] & levels["SLOW"]
 
 
 def test_modules_that_run_are_of_the_build_under_test():
@@ -53,7 +53,7 @@ def test_modules_that_run_are_of_the_build_under_test():
 
 
 def _copy_build(folder):
-    for name in ("setup.py", "all_or_nothing.py"):
+    for name in ("setup.py", "all_or_nothing.py", "levels.py"):
         (folder / name).write_text((ROOT / name).read_text())
 
 

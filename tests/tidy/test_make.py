@@ -40,7 +40,7 @@ def test_a_second_run_starts_the_gateway_and_does_nothing_else(environment):
     assert commands_of(environment, "setup-check") == set()
 
 
-@pytest.mark.parametrize("path", ["core/message.py", "core/message.pxd", "core/crc32.h", "setup.py"])
+@pytest.mark.parametrize("path", ["core/message.py", "core/message.pxd", "core/crc32.h", "setup.py", "levels.py"])
 def test_what_is_compiled_is_compiled_again_and_nothing_is_fetched(environment, path):
     assert commands_of(environment, "setup-check", path) == {"setup.py"}
 
