@@ -62,7 +62,7 @@ class HostDraft:
     def __init__(self, name: str, vhost: VirtualHost | None, *, has_topic_space: bool, queue_type: str = "") -> None:
         self._name = name
         self._vhost = vhost
-        self._queue_type = queue_type
+        self.queue_type = queue_type
         self._table = _copy(name, vhost, has_topic_space=has_topic_space)
         self._exchanges: dict[str, Exchange] = {}
         self._queues: dict[str, DraftQueue] = {}
@@ -115,7 +115,7 @@ class HostDraft:
         if not name or is_reply_name(name):
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, "no queue has such a name")
         fields = with_queue_type(
-            read_arguments(arguments), self._queue_type, durable=durable, exclusive=False, auto_delete=auto_delete
+            read_arguments(arguments), self.queue_type, durable=durable, exclusive=False, auto_delete=auto_delete
         )
         found = None if self._vhost is None else self._vhost.find(name)
         if found is not None:

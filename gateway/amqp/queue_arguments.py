@@ -93,8 +93,6 @@ def check_arguments(arguments: Mapping[str, Field], what: str) -> KeptArguments:
         reason = f"invalid arg '{DEAD_LETTER_KEY}' for {what}: routing_key_but_no_dlx_defined"
         raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
     kept = {name: arguments[name] for name in RULES if name in arguments}
-    if kind == CLASSIC:
-        kept.pop(QUEUE_TYPE, None)  # what is not said is classic
     return kept | _find_small({name: field for name, field in arguments.items() if name not in RULES})
 
 
@@ -147,7 +145,9 @@ def check_same_arguments(received: Mapping[str, Field], current: Mapping[str, Fi
     for name in (QUEUE_TYPE, QUEUE_MODE):
         _check_one(name, received, what)
     if type_of(received) == CLASSIC and type_of(current) == CLASSIC:
-        received = {name: field for name, field in received.items() if name != QUEUE_TYPE}
+        received, current = (
+            {name: field for name, field in said.items() if name != QUEUE_TYPE} for said in (received, current)
+        )  # what is not said is classic
     for name, rule in RULES.items():
         if rule.is_compared:
             check_same_argument(name, received.get(name), current.get(name), what)

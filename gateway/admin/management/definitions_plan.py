@@ -283,7 +283,9 @@ class Plan:
             return
         draft = self._draft(said.vhost)
         kind = (QUEUE_TYPES.get(said.type, said.type) or CLASSIC) if said.type else ""
-        arguments = {QUEUE_TYPE: kind, **said.arguments} if kind else said.arguments
+        # Of the usual type a queue says nothing, unless its arguments do, or it would become one of the default type.
+        is_usual = kind == CLASSIC and draft.queue_type in {"", CLASSIC}
+        arguments = {QUEUE_TYPE: kind, **said.arguments} if kind and not is_usual else said.arguments
         properties = {"durable": said.durable, "auto_delete": said.auto_delete}
         what = f"queue '{said.name}' in vhost '{said.vhost}'"
         self._try(what, "queues", lambda: draft.add_queue(said.name, arguments, **properties))

@@ -283,6 +283,21 @@ def test_queue_of_another_type_than_the_default_is_declared_with_it(world):
     assert isinstance(world.client(vhost="v").declare("q", durable=True, arguments=said), Queue.DeclareOk)
 
 
+def test_queue_that_says_it_is_classic_is_told_so_and_declared_without(world):
+    vhost = world.amqp.vhosts.make("v")
+    peer = world.client(vhost="v", channels=2)
+    said = {"x-queue-type": "classic"}
+    for arguments in (said, {}, said):
+        assert isinstance(peer.declare("q", durable=True, arguments=arguments), Queue.DeclareOk)
+    assert {name: field.text for name, field in vhost.find("q").arguments.items()} == said
+    vhost.profile = vhost.profile._replace(queue_type="quorum")
+    close = peer.declare("q", 2, durable=True)
+    assert close.reply_text == (
+        "PRECONDITION_FAILED - inequivalent arg 'x-queue-type' for queue 'q' in vhost 'v': "
+        "received 'quorum' but current is 'classic'"
+    )
+
+
 def test_random_exchange_of_rabbitmq_4_is_one(world):
     peer = world.client()
     peer.call(Exchange.Declare(exchange="x", exchange_type="x-local-random"))

@@ -38,7 +38,13 @@ def test_what_means_something_is_kept():
         "x-expires": number(1),
         "odd": text(b"mine"),
     }
-    assert list(check_arguments(given, WHAT)) == ["x-expires", "x-message-ttl", "x-queue-mode", "odd"]
+    assert list(check_arguments(given, WHAT)) == [
+        "x-expires",
+        "x-message-ttl",
+        "x-queue-type",
+        "x-queue-mode",
+        "odd",
+    ]
     assert check_arguments({}, WHAT) == {}
 
 
@@ -78,6 +84,7 @@ def test_what_is_kept_is_one_value():
 def test_the_same_number_of_another_width_is_the_same():
     check_same_arguments({"x-expires": number(5, "long")}, {"x-expires": number(5, "byte")}, WHAT)
     check_same_arguments({"x-queue-type": text(b"classic"), "odd": number(1)}, {}, WHAT)
+    check_same_arguments({}, {"x-queue-type": text(b"classic")}, WHAT)
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,13 @@ from tests.support.admin import declare, managed_gateway
 from tests.support.full_definitions import set_room_for_definitions
 
 pytestmark = pytest.mark.asyncio
+SAYS_CLASSIC = {"x-queue-type": "classic"}
 
 
 async def test_export_of_one_gateway_is_imported_by_another(tmp_path):
     async with managed_gateway(tmp_path / "one", amqp={"listen": "127.0.0.1:0", "vhosts": ["v"]}) as (gateway, client):
         declare(gateway, "q")
+        assert (await client.put("/api/queues/v/c", json={"durable": True, "arguments": SAYS_CLASSIC})).is_success
         vhost = gateway.doors["amqp"].vhost
         vhost.bind(vhost.exchanges.get("amq.topic"), ("q", "a.#", None))
         text = (await client.get("/api/definitions")).text
@@ -21,11 +23,13 @@ async def test_export_of_one_gateway_is_imported_by_another(tmp_path):
         for _ in range(2):
             answer = await client.post("/api/definitions", content=text)
             assert (answer.status_code, answer.json()["not_imported"]) == (200, [])
-            assert answer.json()["imported"] == {"vhosts": 2, "queues": 1, "bindings": 1}
+            assert answer.json()["imported"] == {"vhosts": 2, "queues": 2, "bindings": 1}
         assert json.loads((await client.get("/api/definitions")).text) == json.loads(text)
         assert part["queues"] == [
             {"name": "q", "type": "classic", "durable": True, "auto_delete": False, "arguments": {}}
         ]
+        told = json.loads(text)["queues"]
+        assert [queue["arguments"] for queue in told if queue["name"] == "c"] == [SAYS_CLASSIC]
         assert (await client.post("/api/definitions/v", json=part)).json()["imported"] == {"queues": 1, "bindings": 1}
         assert gateway.doors["amqp"].vhosts.find("v").find("q") is not None
 
