@@ -77,7 +77,12 @@ class QueueRows:
         """
         last = next((queue for queue in reversed(self.queues) if not queue.is_deleted), None)
         if last is None:
-            self.queues += self._vhost
+            for count, queue in enumerate(self._vhost, len(self.queues) + 1):
+                self.queues.append(queue)
+                if count % FOUND_A_STEP == 0:
+                    yield
+                    if len(self.queues) != count:  # another went on from here
+                        break
         else:
             self.queues += list(takewhile(partial(is_not, last), reversed(self._vhost)))[::-1]
         if self._unknown:

@@ -41,6 +41,28 @@ def test_next_offsets_are_those_of_each_queue_also_when_others_came_and_went(wor
     assert rows.ref(3) == world.broker.find_queue(rows.queues[3].light_name)
 
 
+@pytest.mark.parametrize("steps", range(8))
+def test_looks_that_begin_while_another_is_under_way_number_each_queue_once(world, monkeypatch, steps):
+    monkeypatch.setattr(queue_rows, "FOUND_A_STEP", 2)
+    peer = world.client()
+    names = [f"q{number}" for number in range(7)]
+    for name in names:
+        peer.declare(name)
+    rows = QueueRows(world.broker, world.amqp.vhosts.find("/"))
+    first, second = rows.take_in(), rows.take_in()
+    for _ in range(steps):
+        next(first, None)
+    peer.declare("later")
+    peer.call(Queue.Delete(queue="q6"))
+    for _ in range(steps // 2):
+        next(second, None)
+    for look in (first, second, rows.take_in()):
+        for _ in look:
+            pass
+    assert sorted(queue.name for queue in rows.queues if not queue.is_deleted) == sorted({*names, "later"} - {"q6"})
+    assert len(rows) == len(rows.queues)
+
+
 def test_a_queue_whose_light_queue_comes_later_is_found_then(world):
     peer = world.client()
     peer.declare("q")
