@@ -48,8 +48,20 @@ def let_go_of_idle(desk: Desk, sessions: SessionTable, client_id: bytes, now_ms:
     """Let the oldest of too many messages go that wait for a client without a connection, in steps.
 
     Its session is not loaded by that. Where it is loaded meanwhile, or has a connection, nothing more is done: the
-    client is looked at when something is read for it.
+    client is looked at when something is read for it. Nor is anything done where the last time is not over: both would
+    let the same messages go, and more than they are to.
     """
+    under_way = desk.queued.letting_go
+    if client_id in under_way:
+        return
+    under_way.add(client_id)
+    try:
+        yield from _let_go_while_idle(desk, sessions, client_id, now_ms)
+    finally:
+        under_way.discard(client_id)
+
+
+def _let_go_while_idle(desk: Desk, sessions: SessionTable, client_id: bytes, now_ms: int) -> Iterator[None]:
     found = sessions.find_as_is(client_id)
     if found is None or (isinstance(found, Session) and found.outlet is not None):
         return

@@ -226,3 +226,19 @@ def test_client_that_comes_back_while_it_is_looked_at_gets_what_may_wait_for_it(
     assert dropped(world) == MANY - 100
     peer.vanish()
     assert numbers(come_in(world, b"own", limits=OWN)) == []
+
+
+@pytest.mark.parametrize("is_loaded", [True, False])
+def test_looks_that_come_before_the_last_one_is_done_let_no_more_go_than_it_does(make_world, is_loaded):
+    world = make_world()
+    leave_with_many(world, is_loaded=is_loaded)
+    slow_down(world)
+    world.door.tend(world.now_ms)
+    while world.is_turn_due:
+        world.step()
+        world.door.tend(world.now_ms)
+        if dropped(world) >= MANY - 100:
+            break
+    world.turn()
+    assert dropped(world) == MANY - 100
+    assert len(numbers(come_in(world, b"own", limits=OWN))) == 100
