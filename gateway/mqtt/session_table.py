@@ -86,7 +86,10 @@ class SessionTable:
                     yield session
 
     def __reversed__(self) -> Iterator[bytes]:
-        """Give the clients of all sessions, those first that came last; each is the same object while it is there."""
+        """Give the clients of all sessions, those first that came last; each is the same object while it is there.
+
+        None may come or go meanwhile.
+        """
         return reversed(self._sessions)
 
     def is_there(self, client_id: bytes) -> bool:

@@ -11,6 +11,7 @@ from gateway.admin.login import Administrator, Caller, Looker
 from gateway.admin.management.failures import not_found
 from gateway.admin.management.listing import Asked, Item, Kind, answer_kept, answer_list
 from gateway.admin.paths import PathName
+from gateway.admin.rosters.newer import held_still
 from gateway.admin.rosters.roster import Part, Roster
 from gateway.admin.rosters.walked_parts import OrderedPart, WalkedPart
 from gateway.admin.steps import walk
@@ -83,7 +84,7 @@ class SessionRoster(Roster[str, SessionEntry]):
         del source
         table = self._sessions
         return OrderedPart(
-            lambda: reversed(table),
+            lambda: held_still(reversed(table)),
             lambda: len(table),
             table.is_there,
             text_of,

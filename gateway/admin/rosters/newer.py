@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import TypeVar
 
 from core.long_list import make_long_list
@@ -16,7 +17,8 @@ def take_newer(
 ) -> Iterator[None]:
     """Append, in steps, what came after the last of `kept` that is still there; the oldest of it first.
 
-    Things may come and go between two steps; what comes then may be left to the next time.
+    Things may come and go between two steps, and the walk has to go on then; what comes then may be left to the next
+    time.
     """
     fresh = make_long_list(kept[:0])
     is_met = False
@@ -42,3 +44,13 @@ def take_newer(
         del fresh[-TAKEN_A_STEP:]
         yield
     yield
+
+
+def held_still(walk: Iterable[Thing]) -> Iterator[Thing]:
+    """Give to `take_newer` what a walk gives that ends with an error once anything came or went, as that over a dict.
+
+    What is behind the first step is copied in the turn of that step.
+    """
+    walking = iter(walk)
+    yield from islice(walking, TAKEN_A_STEP - 1)
+    yield from make_long_list(walking)

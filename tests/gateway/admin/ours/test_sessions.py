@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.admin.ours.sessions import SessionRoster
+from gateway.admin.rosters.newer import TAKEN_A_STEP
 from tests.support.admin import managed_gateway
 from tests.support.admin_clients import publish, subscribe
 
@@ -32,3 +34,20 @@ async def test_a_session_is_ended_with_its_connection(tmp_path):
         assert (await client.delete("/api/lmq/sessions/pump")).status_code == 204
         assert await reader.read() == b""
         assert (await client.get("/api/lmq/sessions")).json() == []
+
+
+async def test_sessions_come_and_go_between_the_steps_of_a_look_at_many(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, _):
+        table = gateway.doors["mqtt"].sessions
+        for number in range(2 * TAKEN_A_STEP):
+            table.create(b"c%d" % number, b"", 0)
+        part = SessionRoster(table).open("mqtt")
+        looking = part.arrivals()
+        next(looking)
+        table.create(b"late", b"", 0)
+        for _ in looking:
+            pass
+        for _ in part.arrivals():
+            pass
+        names = [part.name(number) for number in range(part.size)]
+        assert names == [*(f"c{number}" for number in range(2 * TAKEN_A_STEP)), "late"]

@@ -3,7 +3,7 @@ from __future__ import annotations
 from functools import partial
 
 from core.parted import OrderedMap
-from gateway.admin.rosters.newer import TAKEN_A_STEP, take_newer
+from gateway.admin.rosters.newer import TAKEN_A_STEP, held_still, take_newer
 
 
 def _exhaust(steps):
@@ -44,3 +44,14 @@ def test_a_look_that_ends_early_at_what_is_kept_in_order_goes_on_at_the_next():
         looking.close()
     _exhaust(take())
     assert kept == list(there)
+
+
+def test_a_walk_that_nothing_may_come_or_go_in_is_held_still_after_its_first_step():
+    there = dict.fromkeys(range(3 * TAKEN_A_STEP))
+    kept = []
+    looking = take_newer(kept, lambda: held_still(reversed(there)), there.__contains__)
+    next(looking)
+    del there[0]
+    there[-1] = None
+    _exhaust(looking)
+    assert kept == list(range(3 * TAKEN_A_STEP))
