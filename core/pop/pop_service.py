@@ -19,6 +19,7 @@ from core.pop.journal import PopJournal
 from core.pop.pop_queue import SHOW_COUNT_MAX, PopDesk, PopQueue, QueueStore, pop_key
 from core.pop.snapshot import snapshot_parts
 from core.pop.told_endings import ToldEndings
+from core.pop.window import Window
 from core.record_journal import RecordJournal
 
 _QUEUE_LOOKS = 16  # what a pop queue with a deadline costs, in messages that are looked at
@@ -360,17 +361,16 @@ class PopService:
             next_offset = self._resting.get(number, 0) if state is None else state.window.next_offset
             if kind == ACK and value:
                 self._told.read(number, first, first + count, value)
-                if state is None or first >= next_offset or first + count <= state.window.floor():
+                if state is None or first >= next_offset or _is_done(state.window, first + count):
                     return  # what a compaction copied of it: it is done
-            elif kind == JUMP and first and next_offset < value:
-                self._told.read(number, next_offset, value, first)
+            elif kind == JUMP and first and next_offset < value and (next_offset or number in self._resting):
+                self._told.read(number, next_offset, value, first)  # else it came before its queue's part of a copy
             if state is None:
                 state = self._states[number] = InFlight(number, self.journal.changes, self._resting.pop(number, 0))
             state.apply(kind, first, count, value)
 
     def _write_snapshots(self, log: ChangeLog) -> Iterator[tuple[int, bytes | None, int]]:
         """Give the parts that a compaction copies; between two of them anything may happen."""
-        self._told.put_mark(log)
         for key in list(self.journal.names):
             number = self.journal.names.get(key, -1)
             if number in self._resting:
@@ -386,3 +386,10 @@ class PopService:
                     name = None
                     if self.journal.names.get(key) != number:
                         break  # it was dropped, and nothing of it may come after that
+        if self._told.put_mark(log):  # last, so that it says of all that were copied whether others were forgotten
+            yield self._told.mark, None, 0
+
+
+def _is_done(window: Window, end: int) -> bool:
+    """Return whether all before an offset is done; to find the floor is dear where there are stragglers."""
+    return end <= window.base and end <= window.floor()

@@ -62,10 +62,11 @@ class ToldEndings:
             self.mark = number
             self.put_mark(self._changes)
 
-    def put_mark(self, log: ChangeLog) -> None:
-        """Write the mark once more."""
+    def put_mark(self, log: ChangeLog) -> bool:
+        """Write the mark once more; return whether there is one."""
         if self.mark >= 0:
             log.put(self.mark, ACK, 0, 0, MARK | self._endings.has_lost)
+        return self.mark >= 0
 
     def put(self, key: bytes, number: int, log: ChangeLog) -> int:
         """Write what is kept of a pop queue, to stand before its FLOOR: that voids what these records say is done.
@@ -74,7 +75,7 @@ class ToldEndings:
         """
         lost_until, runs = self._endings.tell(_reader_of(key)) if self._endings.readers else (0, [])
         before = log.used
-        if lost_until:
+        if lost_until or runs:  # also where nothing is lost: what a copy has of it so far is void, and told again
             log.put(number, ACK, lost_until, 0, LOST)
         for first, end, ending in runs:
             if ending.from_ms < ending.until_ms and end > first + 1:  # joined again when they are read

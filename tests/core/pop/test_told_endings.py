@@ -11,6 +11,7 @@ from core.pop import endings as kept
 from core.pop.changes import ACK, ChangeLog
 from core.pop.ending_codes import MARK
 from core.pop.endings import Ending, Endings
+from core.pop.journal import QUEUE_WORK
 from core.pop.pop_service import PopService
 from core.pop.told_endings import ToldEndings
 from tests.support.stores import MemoryJournal, MemoryQueues
@@ -57,6 +58,32 @@ class Site:
             self.store.grow(queue.queue_ref, 1)
             assert queue.take(StoredBatch(1), 1, NO_LIMIT, 0, 0)
             queue.ack(queue.next_offset - 1)
+
+
+class CompactedSite(Site):
+    """The same, which stops in a compaction of which no queue but others are copied."""
+
+    def __init__(self, monkeypatch):
+        monkeypatch.setattr("core.pop.journal.COMPACT_BYTES_MIN", 2_000)
+        monkeypatch.setattr("core.pop.journal.WORK_PER_RECORD", QUEUE_WORK)
+        super().__init__()
+        self.others = [self.service.open(b"%%LMQ%%other%d" % number, G) for number in range(30)]
+
+    def work(self):
+        other = self.others[0]
+        self.store.grow(other.queue_ref, 1)
+        assert other.take(StoredBatch(1), 1, NO_LIMIT, 0, 0)
+        other.ack(other.next_offset - 1)
+
+    def begin_compaction(self):
+        while not self.journal.is_compacting:
+            self.work()
+
+    def restart(self):
+        before = self.journal.compactions
+        while self.journal.compactions == before:
+            self.work()
+        super().restart()
 
 
 @pytest.fixture(params=["as written", "compacted", "compacted, started and compacted"])
@@ -113,6 +140,43 @@ def test_what_is_purged_is_told_and_what_consumers_have_stays_theirs(site):
     assert told[3:] == [Ending("purged", 50, 50)] * 3
     queue = site.service.open(Q, G)
     assert ([queue.attempt(offset) for offset in range(4)], queue.ready_count) == ([1, 0, 1, 0], 2)
+
+
+def test_what_is_purged_while_the_journal_is_compacted_is_told_of_just_that(monkeypatch):
+    site = CompactedSite(monkeypatch)
+    site.open(6)
+    site.take(3)
+    site.finish(0, 1, 2)
+    site.begin_compaction()
+    site.service.open(Q, G).purge(50)
+    site.restart()
+    assert site.told(6) == [None] * 3 + [Ending("purged", 50, 50)] * 3
+
+
+def test_what_ends_while_the_journal_is_compacted_pushes_nothing_out(monkeypatch):
+    monkeypatch.setattr(kept, "RUNS_MAX", 2)
+    site = CompactedSite(monkeypatch)
+    site.open(6)
+    site.take(3)
+    site.begin_compaction()
+    site.finish(0, reason="rejected", now_ms=4)
+    site.finish(2, reason="rejected", now_ms=5)
+    site.restart()
+    assert site.service.endings.is_kept(Q, G, 0)
+    assert site.told(3) == [Ending("rejected", 4, 4), None, Ending("rejected", 5, 5)]
+
+
+def test_a_reader_that_is_forgotten_while_the_journal_is_compacted_stays_so(monkeypatch):
+    monkeypatch.setattr(kept, "READERS_MAX", 2)
+    site = CompactedSite(monkeypatch)
+    site.open(3)
+    site.take(3)
+    site.finish(0, 1, 2, reason="rejected", now_ms=4)
+    site.begin_compaction()
+    for client in (b"one", b"another"):
+        site.service.endings.note((b"%LMQ%mqtt%a", client), [1], 1, "expired", 5)
+    site.restart()
+    assert not site.service.endings.is_kept(Q, G, 0)
 
 
 def test_what_is_forgotten_stays_so(site, monkeypatch):
