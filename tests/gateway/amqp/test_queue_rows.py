@@ -76,6 +76,40 @@ def test_a_queue_whose_light_queue_comes_later_is_found_then(world):
     assert read_all(world, rows) == {"q": 1}
 
 
+def test_light_queues_are_looked_for_when_they_are_asked_for_and_few_by_name(world, monkeypatch):
+    peer, asked, broker = world.client(), [], world.broker
+    for number in range(70):
+        peer.declare(f"q{number}" if number != 50 else "two\nlines")
+    find = broker.find_queue
+    monkeypatch.setattr(broker, "find_queue", lambda key: asked.append(key) or find(key))
+    rows = QueueRows(broker, vhost := world.amqp.vhosts.find("/"))
+    take_in(rows)
+    assert (len(rows), asked) == (70, [])
+    assert rows.refs(0, 70).tolist() == [find(queue.light_name) for queue in vhost]
+    assert 0 < len(asked) < 70
+    asked.clear()
+    assert len(rows.refs(0, 70)) == 70
+    assert asked == []
+
+
+@pytest.mark.parametrize("missing", [0, 1, 4])
+def test_light_queues_that_come_later_are_found_beside_new_ones(world, monkeypatch, missing):
+    monkeypatch.setattr(queue_rows, "FOUND_A_STEP", 3)
+    peer = world.client()
+    for name in "abcde":
+        peer.declare(name)
+    rows = QueueRows(world.broker, vhost := world.amqp.vhosts.find("/"))
+    queue = list(vhost)[missing]
+    name, queue.light_name = queue.light_name, b"%LMQ%amqp%later"
+    take_in(rows)
+    assert [ref < 0 for ref in rows.refs(0, 5)] == [number == missing for number in range(5)]
+    queue.light_name = name
+    for later in "fgh":
+        peer.declare(later)
+    take_in(rows)
+    assert rows.refs(0, 8).tolist() == [world.broker.find_queue(queue.light_name) for queue in vhost]
+
+
 def test_rows_are_worn_when_most_queues_are_deleted(world, monkeypatch):
     monkeypatch.setattr(queue_rows, "BLOCK", 1)
     peer = world.client()
