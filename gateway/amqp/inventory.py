@@ -28,6 +28,7 @@ from gateway.inventory import (
     text_of,
 )
 
+TRIMMED = "dropped: its stream keeps no more"  # by age or bytes
 OpenChannel = tuple[OpenConnection, Channel]
 OpenConsumer = tuple[OpenChannel, Consumer]
 
@@ -139,6 +140,7 @@ class AmqpInventory(Inventory):
                         f"{queue.name} in {vhost.name}",
                         stage,
                         holder=holder,
+                        done_as=TRIMMED if queue.is_stream else "acknowledged",
                         ends=((light_queue, GROUP, offset), (queue.light_name, GROUP, shifted)),
                         letters=tuple(map(vhost.light_name, find_letter_queues(vhost, queue, {})))
                         if queue.has_dead_letters
@@ -152,8 +154,11 @@ class AmqpInventory(Inventory):
     def _other_ends(self, queue: SharedQueue, light_queue: bytes, offset: int) -> tuple[str, ...]:
         """Return how a message of a queue may have ended that nobody acknowledged and whose time is not over.
 
-        A queue that drops its oldest by their number alone has dropped none that not so many others followed.
+        A queue that drops its oldest by their number alone has dropped none that not so many others followed. Nobody
+        takes a message out of a stream.
         """
+        if queue.is_stream:
+            return ()
         ends, terms = ["rejected", "purged"], queue.terms
         if terms.has_length and not terms.is_refusing:
             broker = self._services.broker

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from pamqp.commands import Basic, Queue
 
 from core.lmq.queue_name import amqp_level_name
@@ -123,3 +124,22 @@ def test_queues_without_messages_and_readers_are_passed_over_when_used_ones_are_
     assert used() == dict.fromkeys(("ready", "levels", "empty", "done"), (1, 0, 0))
     peer.call(Queue.Delete(queue="ready"))
     assert set(used()) == {"levels", "empty", "done"}
+
+
+@pytest.mark.at_once(reason="looks at what the moment of an offset changes")
+def test_of_a_stream_nobody_acknowledged_what_it_does_not_keep(world):
+    peer = world.client()
+    peer.declare("s", durable=True, arguments={"x-queue-type": "stream", "x-max-age": "10s"})
+    light_queue = world.amqp.vhost.light_name("s")
+    peer.publish(b"old", key="s")
+    world.now_ms += 9_000
+    peer.publish(b"new", key="s")
+    world.now_ms += 2_000
+    world.amqp.tend(world.now_ms)
+    world.turn()
+    for _ in range(2):
+        fates = [all_of(world.amqp.inventory().fates(light_queue, offset))[0] for offset in range(2)]
+        assert [fate.stage.value for fate in fates] == ["done", "waits"]
+        assert (fates[0].done_as, fates[0].may_be) == ("dropped: its stream keeps no more", ())
+        world.close()
+        world.open()
