@@ -24,6 +24,7 @@ PAGE_SIZE_MAX = 500
 SHORT = 2_000  # items up to the end of a page that are kept while the rest goes by
 JSON = "application/json"
 EVERYTHING = 1 << 62
+DESCRIBED = "described "  # before the name of an order by what is found in a whole description
 Thing = TypeVar("Thing")
 Item = dict[str, Any]
 
@@ -86,6 +87,8 @@ async def answer_kept(asked: Question, kind: Kind[Thing], roster: Roster[Any, Th
     search = None if matches is None else Search(matches, "" if asked.use_regex else asked.name.lower())
     name = asked.sort or NAME
     column = Column(name, kind.figures.get(name) or _key_of(name, kind), asked.sort_reverse)
+    if name != NAME and name not in kind.figures:  # it may be another list's column, with other keys
+        column = column._replace(name=DESCRIBED + name)
     first, end = 0, EVERYTHING
     if asked.page is not None:
         first, end = (asked.page - 1) * asked.page_size, asked.page * asked.page_size

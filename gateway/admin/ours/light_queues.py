@@ -129,6 +129,7 @@ def _quick_columns(view: AdminView) -> dict[str, Tell]:
         "readers": view.broker.reader_counts,
         "rate_in": view.activity.rates_into,
         "messages_ready": lambda first, end: [-1] * (end - first),
+        "messages_unacknowledged": lambda first, end: [-1] * (end - first),
         "door": lambda first, end: ["mqtt"] * (end - first),
         "vhost": lambda first, end: [""] * (end - first),
     }
@@ -154,6 +155,7 @@ def _kind_of(view: AdminView) -> Kind[Placed]:
             "rate_in": lambda placed: view.activity.rate_into(_ref_of(broker, placed)),
             "rate_again": lambda placed: -1.0 if isinstance(placed[1], int) else view.activity.rate_again(placed[1]),
             "messages_ready": lambda placed: -1 if (ready := _counts_of(broker, placed)[0]) is None else ready,
+            "messages_unacknowledged": lambda placed: -1 if (away := _counts_of(broker, placed)[1]) is None else away,
             "door": lambda placed: placed[0] if isinstance(placed[0], str) else "amqp",
             "vhost": lambda placed: "" if isinstance(placed[0], str) else placed[0].name,
         },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from core.broker import Broker
 from core.lmq.queue_name import LIGHT_PREFIX, MQTT, parse_queue_name
@@ -17,9 +17,9 @@ from gateway.inventory import text_of
 
 OFFSETS = frozenset({"kept", "next_offset"})  # columns that a next offset is the most of
 COUNTS = {"messages": (0, 1), "messages_ready": (0,), "messages_unacknowledged": (1,)}
-NOTHING = 0, 0
 RATES_IN = frozenset({"rate_in", "message_stats.publish_details.rate"})
 READERS = frozenset({"readers", "consumers"})
+SAME = frozenset({"vhost", "door"})  # columns that all queues of a virtual host have the same in
 LOOKS_A_STEP = 1_024  # keys, of which most cost 0.1 us
 MQTT_PREFIX = LIGHT_PREFIX + MQTT + b"%"
 _PREFIX_BYTES = len(MQTT_PREFIX)
@@ -79,30 +79,47 @@ class AmqpPart(Part[AmqpPlace]):
             return self._rates(self._rows.refs(first, end))
         if column in READERS:
             return [queue.reader_count() for queue in self._rows.queues[first:end]]
+        if column in SAME:
+            return [self._vhost.name if column == "vhost" else "amqp"] * (end - first)
+        if column == "kept":
+            return self._count_kept(first, end)
         return self._rows.next_offsets_now(first, end).tolist() if column == "next_offset" else None
 
     def _count(self, which: tuple[int, ...], first: int, end: int) -> Sequence[int]:
         """Return how many messages queues have; one that was empty and was given none is not asked."""
-        offsets, empty_at = self._rows.next_offsets_now(first, end), self._empty_at
+        offsets, known = self._rows.next_offsets_now(first, end), self._empty_at[first:end]
         counts = [0] * len(offsets)
-        if offsets == empty_at[first:end]:
+        if offsets == known:
             return counts
-        for at, (offset, known) in enumerate(zip(offsets, empty_at[first:end], strict=True)):
-            if offset != known:
-                queue = self._rows.queues[first + at]
-                has_one_level = queue.is_open and not queue.terms.priority_max  # so all that came is counted there
-                counted = NOTHING if has_one_level and offset <= queue.first_offset else self._ask(queue)
-                counts[at] = sum(counted[one] for one in which) if any(counted) else 0
-                if has_one_level and not any(counted):
-                    empty_at[first + at] = offset
+        self._empty_at[first:end] = offsets
+        for at, queue in self._may_have(self._rows.queues[first:end], offsets, known):
+            counted = self._ask(queue)
+            counts[at] = sum(counted[one] for one in which)
+            if any(counted) or not queue.is_open or queue.terms.priority_max:  # levels are counted elsewhere
+                self._empty_at[first + at] = -1
         return counts
+
+    @staticmethod
+    def _may_have(
+        queues: list[SharedQueue], offsets: array[int], known: array[int]
+    ) -> Iterable[tuple[int, SharedQueue]]:
+        """Return the queues, with their places, that were given messages; `known` is at which offset each was empty."""
+        return [
+            (at, queue)
+            for at, (queue, offset, empty_at) in enumerate(zip(queues, offsets, known, strict=True))
+            if offset != empty_at and (offset > queue.first_offset or queue.terms.priority_max)
+        ]
 
     def _ask(self, queue: SharedQueue) -> tuple[int, int]:
         return count_messages(self._vhost.broker, self._vhost, queue)
 
-    def at_most(self, column: str, first: int, end: int) -> Sequence[int] | None:
-        """Return the next offsets of queues: none keeps more messages than ever came."""
-        return self._rows.next_offsets_now(first, end) if column == "kept" else None
+    def _count_kept(self, first: int, end: int) -> Sequence[int]:
+        """Return how many messages light queues keep."""
+        counts = self._rows.next_offsets_now(first, end).tolist()
+        if any(counts):
+            for at, ref in enumerate(self._rows.refs(first, end)):
+                counts[at] -= self._vhost.broker.min_offset(ref) if counts[at] > 0 else 0
+        return counts
 
     def take(self, number: int) -> AmqpPlace | None:
         """Return a queue with its virtual host; None where it is deleted."""

@@ -8,6 +8,7 @@ from core.lmq.queue_name import mqtt_queue_name
 from gateway.admin.ours.light_queues import ends_of
 from gateway.admin.rosters import queue_parts, roster
 from gateway.admin.rosters.queue_parts import AmqpPart, told_name, told_names
+from gateway.admin.rosters.sorting import BUCKET_COUNT
 from gateway.amqp.inventory import count_messages
 from tests.support.admin import declare, managed_gateway
 from tests.support.admin_clients import publish, subscribe
@@ -52,6 +53,9 @@ def _told(part):
         "messages_unacknowledged": lambda queue: count_messages(broker, vhost, queue)[1],
         "consumers": lambda queue: queue.reader_count(),
         "next_offset": lambda queue: ends_of(broker, (vhost, queue))[1],
+        "kept": lambda queue: ends_of(broker, (vhost, queue))[1] - ends_of(broker, (vhost, queue))[0],
+        "vhost": lambda queue: vhost.name,
+        "door": lambda queue: "amqp",
         "rate_in": lambda queue: float(broker.find_queue(queue.light_name)),
     }
     placed = [part.take(number) for number in range(part.size)]
@@ -231,3 +235,36 @@ async def test_first_pages_of_amqp_queues_by_messages_ask_few_and_are_those_of_a
                 for one in view.rosters._kept.values():
                     one.stop()
                     one._orders.clear()
+
+
+@pytest.mark.parametrize(
+    ("where", "column"),
+    [
+        ("/api/queues", "next_offset"),
+        ("/api/queues", "readers"),
+        ("/api/queues", "kept"),
+        ("/api/lmq/queues", "consumers"),
+        ("/api/lmq/queues", "messages"),
+        ("/api/lmq/queues", "messages_unacknowledged"),
+    ],
+)
+async def test_lists_are_sorted_by_columns_that_only_another_list_is_told_of_at_once(tmp_path, where, column):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        names = [f"q{number:04}" for number in range(2 * BUCKET_COUNT)]
+        declare(gateway, *names)
+        asked = {"page": 1, "page_size": 10, "sort": column}
+        for page in (1, 2):
+            found = await client.get(where, params={**asked, "page": page})
+            assert [item["name"] for item in found.json()["items"]] == names[10 * page - 10 : 10 * page]
+
+
+async def test_a_page_by_name_looks_for_the_light_queues_of_no_others(tmp_path, monkeypatch):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        names = [f"q{number:02}" for number in range(40)]
+        declare(gateway, *names)
+        broker, asked = gateway.broker, set()
+        find = broker.find_queue
+        monkeypatch.setattr(broker, "find_queue", lambda key: asked.add(key) or find(key))
+        found = (await client.get("/api/queues", params={"page": 1, "page_size": 3})).json()
+        assert [item["name"] for item in found["items"]] == names[:3]
+        assert len(asked) == 3
