@@ -293,7 +293,8 @@ class Declarer:
             tell = partial(_tell, self._vhost.remove(queue, channel))
             self._tell(Kind.QUEUE_DELETED, name=name)
         answer = None if method.nowait else QueueMethod.DeleteOk(message_count=count)
-        return Answer(answer, is_durable=queue is not None and queue.is_durable, then=tell)
+        is_durable = (QUEUE_ROW, name) in self._vhost.taken if queue is None else queue.is_durable
+        return Answer(answer, is_durable=is_durable, then=tell)
 
     def purge_queue(self, channel: Channel, method: QueueMethod.Purge, now_ms: int) -> Answer:
         """Drop all messages that no consumer has."""

@@ -372,3 +372,18 @@ def test_a_declaration_behind_a_deletion_is_refused_where_that_would_wait_for_ro
     world.turn()
     assert peer.take()[0].name == "Queue.DeleteOk"
     world.close()
+
+
+def test_a_queue_that_is_deleted_twice_is_told_to_be_gone_when_that_is_on_the_disk(tmp_path):
+    world = AmqpWorld(tmp_path, is_sync=True)
+    peer, other = world.client(), world.client()
+    peer.declare("q", durable=True)
+    world.flushes_by_itself = False
+    peer.send(Queue.Delete(queue="q"))
+    other.send(Queue.Delete(queue="q"))
+    assert peer.take() == other.take() == []
+    world.flushes_by_itself = True
+    world.turn()
+    assert [one.name for one in (*peer.take(), *other.take())] == ["Queue.DeleteOk"] * 2
+    assert isinstance(other.call(Queue.Delete(queue="q")), Queue.DeleteOk)
+    world.close()
