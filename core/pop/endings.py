@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 READERS_MAX = 1_024  # the readers with the latest endings
 RUNS_MAX = 128  # of one reader, the latest
+ALL = 1 << 62  # above all offsets
 PURGED = "purged"
 PURGED_OR_DONE = "acknowledged or purged"  # some were taken and done before, which of them is not kept
 _FIELDS = 5  # first offset, end, first moment, last moment, reason
@@ -119,7 +120,7 @@ class Endings:
         """Return the runs of a reader, which are the newest now."""
         runs = self._kept.pop(key, None)
         if runs is None:
-            runs = _Runs((1 << 62) if self._has_lost else 0)
+            runs = _Runs(ALL if self._has_lost else 0)
             if len(self._kept) >= READERS_MAX:
                 del self._kept[next(iter(self._kept))]
                 self._has_lost = True

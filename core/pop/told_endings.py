@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from core.pop.changes import ACK, CHANGE_BYTES, COUNT_MAX, ChangeLog
 from core.pop.ending_codes import LOST, MARK, code_of, told_by
-from core.pop.endings import Ending, Endings, Reader
+from core.pop.endings import ALL, Ending, Endings, Reader
 
 
 class ToldEndings:
@@ -26,6 +26,7 @@ class ToldEndings:
         self._changes = changes
         self._read = Endings()  # by number, until names are known
         self._had_lost = False
+        self._copied: set[Reader] = set()  # of which it was read up to where nothing is kept
         self.mark = -1  # the first pop queue that tells how all its messages ended; those after it do, too
 
     def read(self, number: int, first: int, end: int, code: int) -> None:
@@ -34,20 +35,27 @@ class ToldEndings:
             self.mark = number
             self._had_lost |= code & 1 > 0
         elif code == LOST:
+            self._copied.add(_numbered(number))
             self._read.lose(_numbered(number), first)
         else:
             self._read.note_run(_numbered(number), first, end, *told_by(code))
 
     def settle(self, names: Mapping[bytes, int]) -> None:
-        """Keep what was read, now that the names of pop queues are known; of those without it is forgotten."""
+        """Keep what was read, now that the names of pop queues are known; of those without it is forgotten.
+
+        Where readers were forgotten, one that a compaction told nothing of may be among them, whatever ended since.
+        """
         read, self._read = self._read, Endings()
         keys = {_numbered(number): key for key, number in names.items()} if read.readers else {}
         for numbered in list(read.readers):
             key = keys.get(numbered)
             if key is not None:
-                self._keep(_reader_of(key), *read.tell(numbered))
+                lost_until, runs = read.tell(numbered)
+                is_sure = not self._had_lost or numbered in self._copied
+                self._keep(_reader_of(key), lost_until if is_sure else ALL, runs)
         if read.has_lost or self._had_lost:  # not before: of those that are kept nothing is lost
             self._endings.lose_all()
+        self._copied.clear()
 
     def _keep(self, reader: Reader, lost_until: int, runs: list[tuple[int, int, Ending]]) -> None:
         if lost_until:

@@ -79,10 +79,13 @@ class CompactedSite(Site):
         while not self.journal.is_compacting:
             self.work()
 
-    def restart(self):
+    def end_compaction(self):
         before = self.journal.compactions
         while self.journal.compactions == before:
             self.work()
+
+    def restart(self):
+        self.end_compaction()
         super().restart()
 
 
@@ -177,6 +180,26 @@ def test_a_reader_that_is_forgotten_while_the_journal_is_compacted_stays_so(monk
         site.service.endings.note((b"%LMQ%mqtt%a", client), [1], 1, "expired", 5)
     site.restart()
     assert not site.service.endings.is_kept(Q, G, 0)
+
+
+@pytest.mark.parametrize("is_amid", [False, True])
+def test_a_reader_that_was_forgotten_stays_so_where_more_of_it_ended_since(monkeypatch, is_amid):
+    monkeypatch.setattr(kept, "READERS_MAX", 2)
+    site = CompactedSite(monkeypatch)
+    site.open(3)
+    site.take(3)
+    site.finish(0, 1, reason="rejected", now_ms=4)
+    site.begin_compaction()
+    if is_amid:
+        site.finish(2, reason="rejected", now_ms=5)
+    for client in (b"one", b"another"):
+        site.service.endings.note((b"%LMQ%mqtt%a", client), [1], 1, "expired", 6)
+    site.end_compaction()
+    if not is_amid:
+        site.finish(2, reason="rejected", now_ms=5)
+    Site.restart(site)
+    assert not site.service.endings.is_kept(Q, G, 0)
+    assert site.told(3)[2] == Ending("rejected", 5, 5)
 
 
 def test_what_is_forgotten_stays_so(site, monkeypatch):
