@@ -76,6 +76,11 @@ class HeadLooks:
                     yield host.vhost, queue
                 yield None
 
+    def rows_of(self, vhost: VirtualHost) -> QueueRows | None:
+        """Return the queues of a virtual host as they were at the last look; None where there was none."""
+        known = self._hosts.get(vhost)
+        return None if known is None else known.rows
+
     def _take_in(self, vhosts: Iterable[VirtualHost]) -> Generator[None, None, list[Host]]:
         """Give numbers to queues that came, in steps; forget virtual hosts that went."""
         found = []

@@ -7,10 +7,9 @@ time, at some 10 ns each, and those of queues are looked up there by number.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
-from functools import partial
-from itertools import takewhile
-from operator import is_not
+from collections.abc import Generator, Iterator
+from itertools import compress
+from operator import not_
 
 from core.broker import Broker
 from core.long_list import make_long_list
@@ -53,11 +52,15 @@ class QueueRows:
     Args:
         broker: Where the light queues are.
         vhost: The virtual host.
+        model: Others of the same virtual host: what they know is taken over, without deleted queues.
     """
 
-    def __init__(self, broker: Broker, vhost: VirtualHost) -> None:
+    def __init__(self, broker: Broker, vhost: VirtualHost, model: QueueRows | None = None) -> None:
         self._broker = broker
         self._vhost = vhost
+        self._model = model
+        self._taken = 0  # queues of it that were looked at
+        self._given = array("i")  # by number: light queues that it knew
         self.queues: list[SharedQueue] = make_long_list(())
         self._refs = array("i")  # by number, of whole blocks
         self._looked = array("i")  # by block: how many of its queues' light queues were looked for
@@ -78,20 +81,71 @@ class QueueRows:
 
         Another may begin while one is under way.
         """
-        last = next((queue for queue in reversed(self.queues) if not queue.is_deleted), None)
-        if last is None:
-            for count, queue in enumerate(self._vhost, len(self.queues) + 1):
-                self.queues.append(queue)
-                if count % FOUND_A_STEP == 0:
-                    yield
-                    if len(self.queues) != count:  # another went on from here
-                        break
-        else:
-            self.queues += list(takewhile(partial(is_not, last), reversed(self._vhost)))[::-1]
+        yield from self._take_over()
+        is_done = False
+        while not is_done:
+            last = yield from self._find_last()
+            is_done = yield from (self._take_all() if last is None else self._take_newer(last))
         for block in self._gaps:  # what was not there is looked for once more
             self._looked[block] = 0
         self._gaps.clear()
         yield
+
+    def _find_last(self) -> Generator[None, None, SharedQueue | None]:
+        for looked, queue in enumerate(reversed(self.queues), 1):
+            if not queue.is_deleted:
+                return queue
+            if looked % FOUND_A_STEP == 0:
+                yield
+        return None
+
+    def _take_all(self) -> Generator[None, None, bool]:
+        for count, queue in enumerate(self._vhost, len(self.queues) + 1):
+            self.queues.append(queue)
+            if count % FOUND_A_STEP == 0:
+                yield
+                if len(self.queues) != count:  # another went on from here
+                    break
+        return True
+
+    def _take_newer(self, last: SharedQueue) -> Generator[None, None, bool]:
+        """Take what came after a queue; return False where it went, or another took some, meanwhile."""
+        count = len(self.queues)
+        newer: list[SharedQueue] = make_long_list(())
+        for found, queue in enumerate(reversed(self._vhost), 1):
+            if queue is last:
+                newer.reverse()
+                self.queues += newer
+                return True
+            newer.append(queue)
+            if found % FOUND_A_STEP == 0:
+                yield
+                if last.is_deleted or len(self.queues) != count:
+                    break
+        return False
+
+    def _take_over(self) -> Iterator[None]:
+        """Begin with the queues that others have, and what is known of their light queues."""
+        while (model := self._model) is not None:
+            first = self._taken
+            some = model.queues[first : first + FOUND_A_STEP]
+            refs = model.known_refs(first, first + len(some))
+            if True in (is_gone := [queue.is_deleted for queue in some]):
+                self.queues += compress(some, map(not_, is_gone))
+                self._given.extend(compress(refs, map(not_, is_gone)))
+            else:
+                self.queues += some
+                self._given += refs
+            self._taken += len(some)
+            if len(some) < FOUND_A_STEP:
+                self._model = None
+            yield
+
+    def known_refs(self, first: int, end: int) -> array[int]:
+        """Return the light queues of the queues from one number to before another, -1 of what was not looked for."""
+        known = self._refs[first:end]
+        known.extend([_UNKNOWN] * (end - first - len(known)))
+        return known
 
     def _look(self, first: int, end: int) -> None:
         """Have the light queues known of the queues from one number to before another."""
@@ -105,13 +159,16 @@ class QueueRows:
         while len(self._looked) <= block:
             self._looked.append(0)
             self._in_a_row.append(0)
-            self._refs.extend([_UNKNOWN] * FOUND_A_STEP)
+            given = self._given[len(self._refs) : len(self._refs) + FOUND_A_STEP]
+            self._refs += given
+            self._refs.extend([_UNKNOWN] * (FOUND_A_STEP - len(given)))
         looked = begin + self._looked[block]
         if self._refs[looked] == _UNKNOWN:
             self._find(looked, end)
-        else:
-            self._find_missing(begin, end)
         refs = self._refs[begin:end]
+        if _UNKNOWN in refs:
+            self._find_missing(begin, end)
+            refs = self._refs[begin:end]
         self._looked[block] = end - begin
         self._in_a_row[block] = _is_row(refs)
         if _UNKNOWN in refs:

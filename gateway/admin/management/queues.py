@@ -105,7 +105,7 @@ class AmqpRoster(Roster[VirtualHost, Placed]):
 
     def open(self, source: VirtualHost) -> AmqpPart:
         """Return the queues of a virtual host."""
-        return AmqpPart(source, self._view.activity.rates_of_refs)
+        return AmqpPart(source, self._view.vhosts.rows_of(source), self._view.activity.rates_of_refs)
 
 
 def tell_queue(view: AdminView, vhost: VirtualHost, queue: SharedQueue) -> Item:

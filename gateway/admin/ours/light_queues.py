@@ -117,7 +117,7 @@ class LightRoster(Roster[VirtualHost | str, Placed]):
     def open(self, source: VirtualHost | str) -> Part[Placed]:
         """Return the light queues of a source."""
         if isinstance(source, VirtualHost):
-            return AmqpPart(source, self._view.activity.rates_of_refs)
+            return AmqpPart(source, self._view.vhosts.rows_of(source), self._view.activity.rates_of_refs)
         if source == "mqtt":
             return FiltersPart(self._view.broker, source, _quick_columns(self._view))
         return TopicsPart(self._view.broker, source, self._view.rocketmq.inventory().queue_refs)

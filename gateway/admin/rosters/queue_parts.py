@@ -35,15 +35,16 @@ class AmqpPart(Part[AmqpPlace]):
 
     Args:
         vhost: The virtual host.
+        rows: Its queues with their numbers, which nobody else uses.
         rates: Says of some light queues how many messages a second each was given of late.
     """
 
     names_at_once = LOOKS_A_STEP
 
-    def __init__(self, vhost: VirtualHost, rates: Rates) -> None:
+    def __init__(self, vhost: VirtualHost, rows: QueueRows, rates: Rates) -> None:
         self._vhost = vhost
         self._rates = rates
-        self._rows = QueueRows(vhost.broker, vhost)
+        self._rows = rows
         self._empty_at = array("q")  # by number: the next offset at which nothing was in a queue
 
     def arrivals(self) -> Iterator[None]:
@@ -120,6 +121,11 @@ class AmqpPart(Part[AmqpPlace]):
             for at, ref in enumerate(self._rows.refs(first, end)):
                 counts[at] -= self._vhost.broker.min_offset(ref) if counts[at] > 0 else 0
         return counts
+
+    def at_most(self, column: str, first: int, end: int) -> Sequence[int] | None:
+        """Return the next offsets of queues: none has more messages than ever came, but what lies in levels."""
+        is_known = column == "kept" or (column in COUNTS and not self._vhost.broker.detours.levels.asked)
+        return self._rows.next_offsets_now(first, end) if is_known else None
 
     def take(self, number: int) -> AmqpPlace | None:
         """Return a queue with its virtual host; None where it is deleted."""

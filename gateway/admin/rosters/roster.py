@@ -218,6 +218,10 @@ class Roster(ABC, Generic[Source, Thing]):
     async def _figures_before(self, column: Column[Thing], first: int, end: int, bound: Any) -> list[Keyed]:  # noqa: ANN401 - as a key
         """Return what some things have in a column that stand before `bound`; what went meanwhile has nothing."""
         part, at = self._part_of(first, end)
+        if part is not None and bound is not None:
+            most = part.at_most(column.name, at, at + end - first)
+            if most is not None and (max(most) <= bound if column.reverse else bound <= 0):
+                return []
         if part is not None:
             tell = partial(part.figures, column.name)
             told = await tell_before(tell, at, first, end, bound, reverse=column.reverse)

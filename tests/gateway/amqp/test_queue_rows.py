@@ -110,6 +110,56 @@ def test_light_queues_that_come_later_are_found_beside_new_ones(world, monkeypat
     assert rows.refs(0, 8).tolist() == [world.broker.find_queue(queue.light_name) for queue in vhost]
 
 
+@pytest.mark.parametrize("steps", range(6))
+def test_newer_queues_are_taken_while_the_last_one_known_goes(world, monkeypatch, steps):
+    monkeypatch.setattr(queue_rows, "FOUND_A_STEP", 2)
+    peer = world.client()
+    for name in "abc":
+        peer.declare(name)
+    rows = QueueRows(world.broker, vhost := world.amqp.vhosts.find("/"))
+    take_in(rows)
+    for name in "defghij":
+        peer.declare(name)
+    look = rows.take_in()
+    for _ in range(steps):
+        next(look, None)
+    peer.call(Queue.Delete(queue="c"))
+    for _ in look:
+        pass
+    assert [queue.name for queue in rows.queues] == list("abcdefghij")
+    assert rows.refs(0, 10).tolist() == [world.broker.find_queue(vhost.light_name(name)) for name in "abcdefghij"]
+
+
+@pytest.mark.parametrize("steps", range(6))
+def test_rows_that_begin_with_those_of_others_have_the_same_queues_but_deleted_ones(world, monkeypatch, steps):
+    monkeypatch.setattr(queue_rows, "FOUND_A_STEP", 2)
+    peer, vhost = world.client(), world.amqp.vhosts.find("/")
+    for name in "abcdefg":
+        peer.declare(name)
+    list(vhost)[5].light_name, name = b"%LMQ%amqp%later", list(vhost)[5].light_name
+    model = QueueRows(world.broker, vhost)
+    take_in(model)
+    model.refs(0, 6)
+    peer.call(Queue.Delete(queue="b"))
+    list(vhost)[4].light_name = name
+    peer.declare("h")
+    rows = QueueRows(world.broker, vhost, model)
+    first, second = rows.take_in(), rows.take_in()
+    for _ in range(steps):
+        next(first, None)
+    peer.call(Queue.Delete(queue="c"))
+    take_in(model)
+    for look in (second, first, rows.take_in()):
+        for _ in look:
+            pass
+    there = [number for number, queue in enumerate(rows.queues) if not queue.is_deleted]
+    assert [rows.queues[number].name for number in there] == list("adefgh")
+    assert "b" not in [queue.name for queue in rows.queues]
+    refs = rows.refs(0, len(rows))
+    assert [refs[number] for number in there] == [world.broker.find_queue(queue.light_name) for queue in vhost]
+    assert [rows.next_offsets_now(number, number + 1)[0] for number in there] == [0] * 6
+
+
 def test_rows_are_worn_when_most_queues_are_deleted(world, monkeypatch):
     monkeypatch.setattr(queue_rows, "BLOCK", 1)
     peer = world.client()

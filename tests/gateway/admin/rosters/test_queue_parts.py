@@ -10,6 +10,7 @@ from gateway.admin.rosters import queue_parts, roster
 from gateway.admin.rosters.queue_parts import AmqpPart, told_name, told_names
 from gateway.admin.rosters.sorting import BUCKET_COUNT
 from gateway.amqp.inventory import count_messages
+from gateway.amqp.queue_rows import QueueRows
 from tests.support.admin import declare, managed_gateway
 from tests.support.admin_clients import publish, subscribe
 
@@ -72,7 +73,7 @@ async def test_what_queues_have_is_told_at_once_as_each_says_it(tmp_path, monkey
         for name in ("a", "bb", "c"):
             await client.put(f"/api/queues/%2F/{name}", json={"arguments": {"x-max-priority": 2}})
         declare(gateway, "d", "ee")
-        part = AmqpPart(vhost, lambda refs: list(map(float, refs)))
+        part = AmqpPart(vhost, QueueRows(vhost.broker, vhost), lambda refs: list(map(float, refs)))
         assert _told(part) == {"a": 0, "bb": 0, "c": 0, "d": 0, "ee": 0}
         for key, count in (("a", 3), ("d", 2), ("ee", 1)):
             for _ in range(count):
@@ -99,7 +100,8 @@ async def test_a_queue_that_was_empty_and_was_given_nothing_is_not_asked(tmp_pat
     async with managed_gateway(tmp_path) as (gateway, client):
         declare(gateway, "a", "b")
         await publish(client, "amq.default", "b", "x")
-        part = AmqpPart(gateway.doors["amqp"].vhost, lambda refs: list(map(float, refs)))
+        vhost = gateway.doors["amqp"].vhost
+        part = AmqpPart(vhost, QueueRows(vhost.broker, vhost), lambda refs: list(map(float, refs)))
         _told(part)
         monkeypatch.setattr(queue_parts, "count_messages", count)
         assert list(part.figures("messages", 0, 2)) == [0, 1]
