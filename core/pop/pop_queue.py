@@ -323,11 +323,11 @@ class PopQueue:
 
     def purge(self, now_ms: int = 0) -> int:
         """Finish all messages that no consumer has; return how many there were."""
-        next_offset = max(self._store.max_offset(self.queue_ref), self.state.window.next_offset)
-        count = self.ready_count
-        note_run = self._desk.endings.note_run
-        note_run((self.queue, self.group), self.floor, self.next_offset, PURGED_OR_DONE, now_ms)
-        note_run((self.queue, self.group), self.next_offset, next_offset, PURGED, now_ms)
+        window, count, reader = self.state.window, self.ready_count, (self.queue, self.group)
+        next_offset = max(self._store.max_offset(self.queue_ref), window.next_offset)
+        first = self.floor if window.shown_count else window.next_offset  # what was taken is else done, or a consumer's
+        self._desk.endings.note_run(reader, first, window.next_offset, PURGED_OR_DONE, now_ms)
+        self._desk.endings.note_run(reader, window.next_offset, next_offset, PURGED, now_ms)
         self.state.purge(next_offset, code_of(PURGED, now_ms))
         self._desk.journal.write()
         return count

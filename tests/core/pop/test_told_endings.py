@@ -145,6 +145,17 @@ def test_what_is_purged_is_told_and_what_consumers_have_stays_theirs(site):
     assert ([queue.attempt(offset) for offset in range(4)], queue.ready_count) == ([1, 0, 1, 0], 2)
 
 
+def test_a_purge_says_nothing_of_what_ended_before_or_is_with_consumers(site):
+    queue = site.open(4)
+    site.take(3)
+    site.finish(1, reason="rejected", now_ms=4)
+    queue.purge(50)
+    site.finish(0, 2)
+    assert site.told(4) == [None, Ending("rejected", 4, 4), None, Ending("purged", 50, 50)]
+    site.restart()
+    assert site.told(4) == [None, Ending("rejected", 4, 4), None, Ending("purged", 50, 50)]
+
+
 def test_what_is_purged_while_the_journal_is_compacted_is_told_of_just_that(monkeypatch):
     site = CompactedSite(monkeypatch)
     site.open(6)
