@@ -3,6 +3,7 @@ PYTHON ?= python3
 DATA ?= data
 VENV := .venv
 PY := $(VENV)/bin/python
+WHEEL_PYTHON ?= $(PY)
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 CONSTRAINTS := requirements/constraints.txt
 COMPILED_SOURCES := $(shell find core gateway lmq spark_analytics -name '*.pxd' -o -name '*.h' 2>/dev/null) setup.py all_or_nothing.py levels.py
@@ -90,10 +91,10 @@ bench-scale: setup-test ## what things cost as they grow, each beside its bound:
 wheels: setup-check ## source archive, and a manylinux wheel for each of Python 3.11 to 3.14 that is found, in dist/ (PYTHONS=)
 	@$(PY) wheels/make.py dist $(PYTHONS)
 
-test-wheel: setup-check ## a wheel for this Python, installed where nothing else is: one message through each door
+test-wheel: setup-check ## a wheel, installed where nothing else is: one message through each door, kept over a restart (WHEEL_PYTHON=)
 	@rm -rf build/wheel
-	@CFLAGS=-O0 $(PY) wheels/make.py build/wheel $(PY) # what is in it is tested here, not how fast it is
-	@LMQ_WHEEL=$$(echo build/wheel/*.whl) $(PY) -m pytest -q tests/integration/test_wheel.py
+	@CFLAGS=-O0 $(PY) wheels/make.py build/wheel $(WHEEL_PYTHON) # what is in it is tested here, not how fast it is
+	@LMQ_WHEEL=$$(echo build/wheel/*.whl) LMQ_WHEEL_PYTHON=$(WHEEL_PYTHON) $(PY) -m pytest -q tests/integration/test_wheel.py
 
 clean: ## remove what was built; .venv and data stay
 	@rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
