@@ -54,10 +54,13 @@ async def walk_chunks(things: Iterable[Thing]) -> AsyncIterator[list[Thing]]:
 
 
 async def walk(things: Iterable[Thing | None], steps: Steps | None = None) -> AsyncIterator[Thing]:
-    """Give the things of an iterator that works when it is asked, in steps; None stands for a look that found none."""
+    """Give the things of an iterator that works when it is asked, in steps.
+
+    None stands for a look that found none, which may have passed over a thousand things.
+    """
     steps = steps or Steps()
     for number, thing in enumerate(things):
         if thing is not None:
             yield thing
-        if number % LOOKS == 0:
+        if thing is None or number % LOOKS == 0:
             await steps.rest()

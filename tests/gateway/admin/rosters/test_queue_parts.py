@@ -207,15 +207,15 @@ async def test_first_pages_by_offsets_ask_few_queues_and_are_those_of_a_sort(tmp
             client._transport.app.state.view.rosters.stop()
 
 
+@pytest.mark.parametrize("arguments", [{"x-max-priority": 4}, {}])
 @pytest.mark.parametrize("column", ["messages", "messages_ready"])
-async def test_first_pages_of_amqp_queues_by_messages_ask_few_and_are_those_of_a_sort(tmp_path, monkeypatch, column):
+async def test_first_pages_of_amqp_queues_by_messages_are_those_of_a_sort(tmp_path, monkeypatch, column, arguments):
     draw = random.Random(5)
     async with managed_gateway(tmp_path) as (gateway, client):
         names = [f"q{number:02}" for number in range(60)]
         for name in names[:-2]:
             declare(gateway, name)
         for name in names[-2:]:
-            arguments = {"x-max-priority": 4}
             assert (await client.put(f"/api/queues/%2F/{name}", json={"arguments": arguments})).is_success
         depths = dict.fromkeys(names, 0) | {name: draw.randrange(1, 4) for name in [*draw.sample(names, 9), names[-1]]}
         view = client._transport.app.state.view
