@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from core.broker import Broker
-from core.lmq.queue_name import LIGHT_PREFIX, MQTT, parse_queue_name
+from core.lmq.queue_name import AMQP, LIGHT_PREFIX, MQTT, parse_queue_name
 from gateway.admin.rosters.roster import Part
 from gateway.admin.rosters.runs import Runs
 from gateway.amqp.inventory import count_messages
@@ -22,6 +22,7 @@ READERS = frozenset({"readers", "consumers"})
 SAME = frozenset({"vhost", "door"})  # columns that all queues of a virtual host have the same in
 LOOKS_A_STEP = 1_024  # keys, of which most cost 0.1 us
 MQTT_PREFIX = LIGHT_PREFIX + MQTT + b"%"
+AMQP_PREFIX = LIGHT_PREFIX + AMQP + b"%"
 _PREFIX_BYTES = len(MQTT_PREFIX)
 _SLASHES = bytes.maketrans(b"%", b"/")
 AmqpPlace = tuple[VirtualHost, SharedQueue]
@@ -160,7 +161,7 @@ class FiltersPart(Part[LightPlace]):
             if lines:
                 self._read = self.size, self.size + self._looked - first, lines
                 self._refs.add(first, self._looked - first)
-            else:
+            elif not self._broker.queue_lines(first, self._looked, AMQP_PREFIX):  # not all are others
                 for ref in range(first, self._looked):
                     if self._broker.queue_key(ref).startswith(MQTT_PREFIX):
                         self._refs.add(ref, 1)

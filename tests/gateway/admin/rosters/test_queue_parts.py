@@ -152,7 +152,10 @@ async def test_filters_between_queues_of_other_doors_are_each_in_the_list(tmp_pa
             gateway.broker.intern_queue(mqtt_queue_name(one.encode()))
             if number in {3, 17}:
                 gateway.broker.intern_queue(b"ORDERS/%d" % number)
+            if number == 9:
+                declare(gateway, *"abcdefghijk")
         assert await _names(client, "/api/lmq/queues", door="mqtt") == filters
+        assert sorted(await _names(client, "/api/lmq/queues")) == sorted([*"abcdefghijk", *filters])
 
 
 @pytest.mark.parametrize("column", ["readers", "rate_in", "door", "vhost", "messages_ready"])
