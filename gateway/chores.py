@@ -13,7 +13,6 @@ from core.broker import Broker
 from core.lmq.waiters import Reader
 
 AT_ONCE = 128  # steps of one turn that are done as soon as they are asked for: most work has fewer
-AT_ONCE_NS = 2_000_000  # after so long the rest waits for the next turn, too: some steps are dear
 TURN_NS = 1_000_000  # of each further turn
 ROUND = 16  # steps of one piece of work before the next one has its turn
 _END = object()
@@ -38,18 +37,16 @@ class Chores(Reader):
 
         Args:
             work: It.
-            is_long: Whether it is known to have more steps than are done at once: then it begins in the next turn.
+            is_long: Whether it is known to have more steps than are done at once, or dear ones: then it begins in the
+                next turn, which looks at the clock.
         """
         if not self._waiting and self._done < AT_ONCE and not is_long:
             if not self._done:
                 self._broker.request_run(self)  # which begins to count anew
-            until_ns = self._now_ns() + AT_ONCE_NS
             for _ in range(AT_ONCE - self._done):
                 if next(work, _END) is _END:
                     return
                 self._done += 1
-                if self._now_ns() >= until_ns:
-                    break
         self._waiting.append(work)
         self._broker.request_run(self)
 

@@ -240,7 +240,7 @@ class VirtualHosts:
         """Finish the expired messages that stand first in their queues, in steps where there are many queues."""
         if not self._is_dropping:
             self._is_dropping = True
-            self.chores.start(self._drop_expired(now_ms))
+            self.chores.start(self._drop_expired(now_ms), is_long=True)
 
     def used_queues(self) -> Iterator[tuple[VirtualHost, SharedQueue] | None]:
         """Give the queues that somebody reads, or in which something may be; None is a step in vain."""

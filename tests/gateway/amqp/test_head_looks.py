@@ -24,10 +24,14 @@ def looked(monkeypatch):
     return found
 
 
+def look(world):
+    world.amqp.vhosts.drop_expired(world.now_ms)
+    world.turn()
+
+
 def tend(world):
     for _ in range(3):  # a queue that is not open yet is opened, and then looked at
-        world.amqp.vhosts.drop_expired(world.now_ms)
-        world.turn()
+        look(world)
 
 
 def test_a_queue_is_looked_at_again_only_once_something_came(world, looked):
@@ -40,7 +44,7 @@ def test_a_queue_is_looked_at_again_only_once_something_came(world, looked):
     tend(world)
     assert looked == []
     peer.publish(b"x", key="b")
-    world.amqp.vhosts.drop_expired(world.now_ms)
+    look(world)
     assert looked == ["b"]
 
 
@@ -50,12 +54,12 @@ def test_a_queue_is_looked_at_for_as_long_as_something_is_in_it(world, looked):
     peer.publish(b"x", key="q")
     tend(world)
     looked.clear()
-    world.amqp.vhosts.drop_expired(world.now_ms)
+    look(world)
     assert looked == ["q"]
     peer.call(Queue.Purge(queue="q"))
     tend(world)
     looked.clear()
-    world.amqp.vhosts.drop_expired(world.now_ms)
+    look(world)
     assert looked == []
 
 
