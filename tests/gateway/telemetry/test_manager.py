@@ -17,6 +17,7 @@ from lmq import Producer
 from tests.gateway.telemetry.test_choosing import NOT_SAMPLED, SAMPLED
 from tests.support.gateway import running_gateway
 from tests.support.telemetry import OtlpReceiver
+from tests.support.waiting import until
 
 PATIENCE_S = 10
 
@@ -92,6 +93,7 @@ async def test_the_numbers_of_metrics_are_sent(tmp_path):
             assert type(gateway.engine) is EmbeddedEngine
             gateway.broker.metrics.door("mqtt").messages_in = 7
             gateway.broker.metrics.sync.add(0.3)
+            await until(lambda: any(gateway.telemetry.collect()))  # the libraries of the operators' door are loaded
             gateway.telemetry.send_metrics(0)
             await asyncio.to_thread(_wait, receiver, lambda: "lmq_messages_in" in receiver.metrics)
         counter = receiver.metrics["lmq_messages_in"].sum
