@@ -372,7 +372,7 @@ class Engine:
         """Check that what is changed in a table now is likely to be kept soon; see `when_kept`.
 
         Raises:
-            DiskFullError: There is no room, so that whoever waits for it would wait until there is.
+            DiskFullError: There is no room: the change would not be kept, and not be answered, until there is.
         """
         raise NotImplementedError
 

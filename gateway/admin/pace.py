@@ -14,13 +14,13 @@ USED_S = 60.0  # so long after the last question a piece of work counts
 
 
 class Pace:
-    """The pieces of work that somebody wants to be done again and again, with what each cost the last time."""
+    """The pieces of work that questions have done again and again, with what each cost the last time."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, tuple[float, float]] = {}  # by piece: cost, and the moment of the last question
 
     def is_due(self, piece: Hashable, done_at_s: float) -> bool:
-        """Return whether a piece of work that somebody asks for, and that was done at a moment, is to be done again."""
+        """Return whether a piece of work that was done at a moment is to be done again, as a question asks for it."""
         now_s = monotonic()
         cost_s, _ = self._known.get(piece, (0.0, 0.0))
         self._known[piece] = cost_s, now_s

@@ -167,7 +167,7 @@ class Queued:
         self.chores = Chores(broker)
         self._tallies: dict[tuple[int, int], Tally] = {}  # by queue and limit
         self._batch = StoredBatch(READ_COUNT_MAX)
-        self.letting_go: set[bytes] = set()  # clients without a connection of whom too much waits, while it gives way
+        self.letting_go: set[bytes] = set()  # clients that are away, and for which messages give way just now
         self._is_looking = False
 
     @property

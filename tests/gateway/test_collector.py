@@ -34,6 +34,24 @@ def _what_stays_is_left_alone_again():
     leave_alone_what_stays()
 
 
+@contextlib.contextmanager
+def collecting():
+    """Have a collector at work."""
+    collector = Collector()
+    collector.start()
+    try:
+        yield
+    finally:
+        collector.stop()
+        gc.unfreeze()
+
+
+def make_a_round_due(kept):
+    """Make new objects, which stay in a list, until they are to be looked at."""
+    while gc.get_count()[MIDDLE] < NEW_ROUNDS:
+        kept.append([])
+
+
 @pytest_asyncio.fixture
 async def gateway(tmp_path):
     users = {"alice": {"password_hash": quick_hash("secret")}}
@@ -161,79 +179,56 @@ async def test_rocketmq_connections_leave_nothing(gateway):
 @pytest.mark.usefixtures("_what_stays_is_left_alone_again")
 async def test_new_objects_are_looked_at_once_and_then_left_alone():
     before, callbacks, frozen = gc.get_threshold(), list(gc.callbacks), gc.get_freeze_count()
-    collector = Collector()
-    collector.start()
-    try:
+    with collecting():
         assert gc.get_threshold()[MIDDLE:] == (NEVER, NEVER)
         begun = gc.get_freeze_count()
         assert begun > frozen
         kept = []
         for _ in range(3):
-            while gc.get_count()[MIDDLE] < NEW_ROUNDS:
-                kept.append([])
+            make_a_round_due(kept)
             assert gc.get_freeze_count() < begun + len(kept)  # not in the midst of other work
             await run_turns()
             looked_at = {id(each) for each in gc.get_objects()}
             assert not [each for each in kept if id(each) in looked_at]
             assert gc.get_count()[MIDDLE] == 0
-    finally:
-        collector.stop()
-        gc.unfreeze()
     assert gc.get_threshold() == before
     assert gc.callbacks == callbacks
 
 
 @pytest.mark.usefixtures("_what_stays_is_left_alone_again")
 async def test_dicts_that_grow_are_looked_at_once_too():
-    collector = Collector()
-    collector.start()
-    growing = {}  # of keys that the collector has nothing to do with once it has seen them
-    kept = []
-    try:
+    with collecting():
+        growing = {}  # of keys that the collector has nothing to do with once it has seen them
+        kept = []
         for number in range(3):
             growing["key", number] = None
-            while gc.get_count()[MIDDLE] < NEW_ROUNDS:
-                kept.append([])
+            make_a_round_due(kept)
             await run_turns()
         growing["key", 3] = None
         assert gc.is_tracked(growing)
         assert not [each for each in gc.get_objects() if each is growing]
-    finally:
-        collector.stop()
-        gc.unfreeze()
 
 
 @pytest.mark.usefixtures("_what_stays_is_left_alone_again")
 async def test_cycles_among_new_objects_are_freed():
-    collector = Collector()
-    collector.start()
-    kept = []
-    try:
+    with collecting():
+        kept = []
         cycle = asyncio.Event()
         cycle.itself = cycle
         gone = weakref.ref(cycle)
         del cycle
-        while gc.get_count()[MIDDLE] < NEW_ROUNDS:
-            kept.append([])
+        make_a_round_due(kept)
         await run_turns()
         assert gone() is None
-    finally:
-        collector.stop()
-        gc.unfreeze()
 
 
 @pytest.mark.usefixtures("_what_stays_is_left_alone_again")
 async def test_new_objects_of_another_thread_are_looked_at_on_the_loop():
-    collector = Collector()
-    collector.start()
-    begun = gc.get_freeze_count()
-    try:
+    with collecting():
+        begun = gc.get_freeze_count()
         kept = await asyncio.to_thread(lambda: [[] for _ in range(50_000)])
         await run_turns()
         assert gc.get_freeze_count() - begun > len(kept) // 2
-    finally:
-        collector.stop()
-        gc.unfreeze()
 
 
 @pytest.mark.usefixtures("_what_stays_is_left_alone_again")
@@ -241,8 +236,7 @@ async def test_nothing_is_left_alone_that_comes_due_as_it_stops():
     collector = Collector()
     collector.start()
     kept = []
-    while gc.get_count()[MIDDLE] < NEW_ROUNDS:
-        kept.append([])
+    make_a_round_due(kept)
     collector.stop()
     gc.unfreeze()
     await run_turns()
