@@ -19,15 +19,7 @@ from gateway.amqp.definition_rows import EXCHANGE as EXCHANGE_ROW, QUEUE as QUEU
 from gateway.amqp.direct_reply import REPLY_TO, is_reply_name
 from gateway.amqp.errors import AmqpError, not_of_streams
 from gateway.amqp.exchange_arguments import check_exchange_arguments, find_alternate, find_delayed_type, find_hashed_by
-from gateway.amqp.exchanges import (
-    CONSISTENT_HASH,
-    DELAYED,
-    HEADERS,
-    KINDS,
-    TOPIC,
-    Destination,
-    Exchange,
-)
+from gateway.amqp.exchanges import CONSISTENT_HASH, DELAYED, HEADERS, KINDS, TOPIC, Binding, Destination, Exchange
 from gateway.amqp.federation import find_downstream
 from gateway.amqp.field_table import Field
 from gateway.amqp.hash_choice import parse_weight
@@ -108,12 +100,12 @@ class Declarer:
             self._check_kind(method.exchange_type)
         check_not_default(name)
         if method.passive:
-            return Answer(answer, is_durable=self._is_unkept(self._vhost.exchanges.get(name)))
+            return Answer(answer, is_durable=self._is_unkept(self._vhost.exchanges.get(name).name))
         self._access.check_configure(EXCHANGE, name)
         found = self._vhost.exchanges.find(name)
         if found is not None:
             self._check_same_exchange(method, found)
-            return Answer(answer, is_durable=self._is_unkept(found))
+            return Answer(answer, is_durable=self._is_unkept(name))
         if name.startswith(RESERVED_PREFIX):
             reason = f"exchange name '{name}' contains reserved prefix 'amq.*'"
             raise AmqpError(ReplyCode.ACCESS_REFUSED, reason)
@@ -140,8 +132,8 @@ class Declarer:
         self._tell(Kind.EXCHANGE_CREATED, name=name, type=made.kind)
         return Answer(answer, is_durable=made.is_durable)
 
-    def _is_unkept(self, exchange: Exchange) -> bool:
-        return (EXCHANGE_ROW, exchange.name) in self._vhost.unkept
+    def _is_unkept(self, exchange: str) -> bool:
+        return (EXCHANGE_ROW, exchange) in self._vhost.unkept
 
     @staticmethod
     def _check_kind(kind: str) -> None:
@@ -170,11 +162,13 @@ class Declarer:
         self._access.check_configure(EXCHANGE, name)
         found = self._vhost.exchanges.find(name)
         if found is None:
-            return Answer(answer, is_durable=False)
+            return Answer(answer, is_durable=self._is_unkept(name))
         if method.if_unused and found.bindings:
             reason = f"exchange '{name}' in vhost '{self._vhost.name}' in use"
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
         self._vhost.remove_exchange(found)
+        if found.is_durable:
+            self._vhost.unkept.note((EXCHANGE_ROW, name))
         self._tell(Kind.EXCHANGE_DELETED, name=name)
         return Answer(answer, is_durable=found.is_durable)
 
@@ -313,12 +307,7 @@ class Declarer:
         name, key = self._check_binding(channel, method)
         exchange = self._vhost.exchanges.get(method.exchange)
         queue = self._vhost.get(name, self._owner)
-        _check_key(exchange, key)
-        binding = (queue.name, key, _match_of(exchange, method))
-        is_new = binding not in exchange.bindings
-        is_durable = self._vhost.bind(exchange, binding)
-        if is_new:
-            self._tell_binding(Kind.BINDING_CREATED, exchange.name, QUEUE, queue.name, key)
+        is_durable = self._bind(exchange, (queue.name, key, _match_of(exchange, method)), QUEUE, queue.name)
         return Answer(None if method.nowait else QueueMethod.BindOk(), is_durable=is_durable)
 
     def unbind_queue(self, channel: Channel, method: QueueMethod.Unbind) -> Answer:
@@ -326,12 +315,30 @@ class Declarer:
         name, key = self._check_binding(channel, method)
         exchange, queue = self._vhost.exchanges.find(method.exchange), self._vhost.find(name)
         if exchange is None or queue is None:
-            return Answer(QueueMethod.UnbindOk(), is_durable=False)
+            is_going = (QUEUE_ROW, name) in self._vhost.taken or self._is_unkept(method.exchange)
+            return Answer(QueueMethod.UnbindOk(), is_durable=is_going)
         binding = (name, key, _match_of(exchange, method))
         if binding in exchange.bindings:
             self._vhost.get(name, self._owner)
-            self._tell_binding(Kind.BINDING_DELETED, exchange.name, QUEUE, name, key)
-        return Answer(QueueMethod.UnbindOk(), is_durable=self._vhost.unbind(exchange, binding))
+        return Answer(QueueMethod.UnbindOk(), is_durable=self._unbind(exchange, binding, QUEUE, name))
+
+    def _bind(self, exchange: Exchange, binding: Binding, what: str, name: str) -> bool:
+        """Bind; return whether the answer waits until that is kept."""
+        if exchange.rule == CONSISTENT_HASH:
+            parse_weight(binding[1])
+        is_new = binding not in exchange.bindings
+        is_durable = self._vhost.bind(exchange, binding)
+        if is_new:
+            self._tell_binding(Kind.BINDING_CREATED, exchange.name, what, name, binding[1])
+        return is_durable
+
+    def _unbind(self, exchange: Exchange, binding: Binding, what: str, name: str) -> bool:
+        """Take a binding back; return whether the answer waits until that is kept, also where it was gone before."""
+        if binding in exchange.bindings:
+            self._tell_binding(Kind.BINDING_DELETED, exchange.name, what, name, binding[1])
+            if self._vhost.unbind(exchange, binding):
+                self._vhost.unkept.note((exchange.name, binding))
+        return (exchange.name, binding) in self._vhost.unkept
 
     def _check_binding(self, channel: Channel, method: QueueMethod.Bind | QueueMethod.Unbind) -> tuple[str, str]:
         """Return the names of queue and key that a binding may have."""
@@ -353,12 +360,8 @@ class Declarer:
         self._check_exchange_binding(method)
         source = self._vhost.exchanges.get(method.source)
         destination = self._vhost.exchanges.get(method.destination)
-        binding = (destination, method.routing_key, _match_of(source, method))
-        _check_key(source, method.routing_key)
-        is_new = binding not in source.bindings
-        is_durable = self._vhost.bind(source, binding)
-        if is_new:
-            self._tell_binding(Kind.BINDING_CREATED, source.name, EXCHANGE, destination.name, method.routing_key)
+        binding = destination, method.routing_key, _match_of(source, method)
+        is_durable = self._bind(source, binding, EXCHANGE, destination.name)
         return Answer(None if method.nowait else ExchangeMethod.BindOk(), is_durable=is_durable)
 
     def unbind_exchange(self, method: ExchangeMethod.Unbind) -> Answer:
@@ -366,12 +369,10 @@ class Declarer:
         self._check_exchange_binding(method)
         source = self._vhost.exchanges.find(method.source)
         destination: Destination | None = self._vhost.exchanges.find(method.destination)
-        is_durable = False
+        is_durable = self._is_unkept(method.source) or self._is_unkept(method.destination)
         if source is not None and destination is not None:
             binding = (destination, method.routing_key, _match_of(source, method))
-            if binding in source.bindings:
-                self._tell_binding(Kind.BINDING_DELETED, source.name, EXCHANGE, method.destination, method.routing_key)
-            is_durable = self._vhost.unbind(source, binding)
+            is_durable = self._unbind(source, binding, EXCHANGE, method.destination)
         return Answer(None if method.nowait else ExchangeMethod.UnbindOk(), is_durable=is_durable)
 
     def get_readable(self, channel: Channel, name: str) -> SharedQueue:
@@ -398,12 +399,6 @@ def release_all(
 def _tell(consumers: list[QueueConsumer]) -> None:
     for consumer in consumers:
         consumer.tell_deleted()
-
-
-def _check_key(exchange: Exchange, key: str) -> None:
-    """Check that a key may be bound: it is a weight where the exchange hashes."""
-    if exchange.rule == CONSISTENT_HASH:
-        parse_weight(key)
 
 
 def _match_of(

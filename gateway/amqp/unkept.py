@@ -1,4 +1,4 @@
-"""Definitions that are made and not kept yet: what is declared once more is answered at once where it is kept."""
+"""Definitions that changed and are not kept yet: what is asked for once more is answered at once where it is kept."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from core.errors import LmqError
 
 
 class Unkept:
-    """The durable definitions of one virtual host that a killed process would lose.
+    """The durable definitions of one virtual host that a killed process would lose, or have again.
 
     Of very many that come at once the engine is asked twice, not for each: what comes while it has not answered is
     asked for after that.
@@ -26,7 +26,7 @@ class Unkept:
         return key in self._asked or key in self._fresh
 
     def note(self, key: Hashable) -> None:
-        """Take note that something was made, which the tables say by now."""
+        """Take note that something was made or deleted, which the tables say by now."""
         self._fresh.add(key)
         if not self._asked:
             self._ask()
