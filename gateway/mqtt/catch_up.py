@@ -98,6 +98,11 @@ class CatchUp:
         """Whether everything was sent and acknowledged."""
         return self.cursor >= self.until and not self.in_flight
 
+    def stop(self) -> None:
+        """Have nothing more sent; what is owed is known until `CatchUps.end`."""
+        self.round += 1
+        self.ahead = None
+
 
 class CatchUps:
     """The catch-ups of all durable sessions, in one journal; their ends are in slots, 0 where nothing is owed.

@@ -57,7 +57,9 @@ def name_records(number: int, name: bytes) -> list[bytes]:
 def _slot_of(session: Session, window: InflightWindow, number: int) -> int:
     """Return the slot that a message in the window is noted under: its subscription's, or that of a catch-up."""
     catch_up = (session.retained_inflight or {}).get(number)
-    return session.floor_slot_of(window.any_source_of(number)) if catch_up is None else catch_up.slot
+    if catch_up is None:
+        return session.floor_slot_of(window.any_source_of(number))
+    return -1 if catch_up.is_ended else catch_up.slot
 
 
 def found_changes(found: Found) -> Iterator[tuple[int, int, int]]:

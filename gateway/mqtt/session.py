@@ -225,9 +225,10 @@ class Session:
         return None if self.catch_ups is None else self.catch_ups.get(topic_filter)
 
     def drop_catch_up(self, catch_up: CatchUp) -> None:
-        """Forget that something was owed."""
-        if self.catch_ups is not None:
-            self.catch_ups.pop(catch_up.topic_filter, None)
+        """Owe it no longer, and send nothing more of it."""
+        catch_up.stop()
+        if self.catch_ups is not None and self.catch_ups.get(catch_up.topic_filter) is catch_up:
+            del self.catch_ups[catch_up.topic_filter]
             self.catch_ups = self.catch_ups or None
 
     def open_window(self, window_max: int) -> InflightWindow:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from core.errors import LmqError
-from gateway.mqtt.catch_up import CatchUps
+from gateway.mqtt.catch_up import CatchUp, CatchUps
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.queued import Behind, is_limited
 from gateway.mqtt.replay import is_replay
@@ -347,15 +347,20 @@ class SessionTable:
         self._give_back(subscription)
 
     def _give_back(self, subscription: Subscription) -> None:
-        catch_up = subscription.session.find_catch_up(subscription.topic_filter)
-        if catch_up is not None:
-            self._catch_ups.end(catch_up)
-            self._exact.forget_slot(subscription.session, catch_up.slot)
-            subscription.session.drop_catch_up(catch_up)
+        session = subscription.session
         slots = (subscription.floor_slot, subscription.sent_slot, subscription.retained_slot)
         subscription.floor_slot = subscription.sent_slot = subscription.retained_slot = NO_SLOT
+        if (catch_up := session.find_catch_up(subscription.topic_filter)) is not None:
+            session.drop_catch_up(catch_up)
+            self._when_kept(partial(self._end_catch_up, session, catch_up))
         if slots[0] != NO_SLOT:
-            self._when_kept(partial(self._release_of, subscription.session, slots))
+            self._when_kept(partial(self._release_of, session, slots))
+
+    def _end_catch_up(self, session: Session, catch_up: CatchUp, error: LmqError | None) -> None:
+        """Forget what was owed: not before the end of the subscription is durable, as `_release_of`."""
+        if error is None and not catch_up.is_ended:
+            self._catch_ups.end(catch_up)
+            self._exact.forget_slot(session, catch_up.slot)
 
     def _release(self, slots: tuple[int, ...]) -> None:
         for slot in slots:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from core.errors import DiskFullError
@@ -23,7 +25,9 @@ from tests.support.mqtt import (
     unsubscribe,
 )
 from tests.support.mqtt_5 import enter
-from tests.support.mqtt_door import NOW_MS
+from tests.support.mqtt_door import NOW_MS, World
+
+ANSWERS = {1: (puback,), 2: (pubrec, pubcomp)}  # to a message, by its QoS
 
 
 def test_retained_message_is_delivered_to_a_new_subscription(world):  # MQTT-3.3.1-6
@@ -91,6 +95,46 @@ def test_unsubscribing_ends_what_is_still_to_be_sent_of_retained_messages(make_w
     assert len(subscriber.send(subscribe(1, (b"r/#", 1))).take_deliveries()) == 2
     subscriber.send(unsubscribe(2, b"r/#"), puback(1), puback(2))
     assert subscriber.take() == [unsuback(2)]
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+@pytest.mark.parametrize("is_over", [False, True], ids=["unsubscribed", "subscribed anew"])
+def test_retained_messages_are_still_owed_where_a_kill_leaves_the_subscription(tmp_path, qos, is_over):
+    world = World(tmp_path / "before", inflight_max=2)
+    names = [b"r/%d" % i for i in range(5)]
+    world.client(b"p").send(*[publish(one, one, qos=2, packet_id=i + 1, retain=True) for i, one in enumerate(names)])
+    peer = world.client(b"s", clean=False)
+    first = peer.send(subscribe(1, (b"r/#", qos))).take_deliveries()
+    assert [one.body for one in first] == names[:2]
+    world.flushes_by_itself = False
+    peer.send(unsubscribe(2, b"r/#"), *([subscribe(3, (b"r/#", qos))] if is_over else []))
+    world.data_dir = shutil.copytree(world.data_dir, tmp_path / "after")
+    world.close()
+    world.flushes_by_itself = True
+    world.open()
+    peer = world.connect(b"s", clean=False)
+    got = peer.take_deliveries()
+    assert [(one.body, one.dup) for one in got[:2]] == [(name, True) for name in names[:2]]
+    while more := peer.send(*[answer(one.packet_id) for one in got[-2:] for answer in ANSWERS[qos]]).take_deliveries():
+        got += more
+    assert [one.body for one in got] == names
+    peer.vanish()
+    assert world.connect(b"s", clean=False).take() == [connack(session_present=True)]
+    world.close()
+
+
+def test_a_subscription_made_anew_is_owed_all_retained_messages_once_more(make_world):
+    world = make_world(inflight_max=2)
+    names = [b"r/%d" % i for i in range(4)]
+    world.client(b"p").send(*[publish(name, name, qos=1, packet_id=1, retain=True) for name in names])
+    peer = world.client(b"s", clean=False)
+    peer.send(subscribe(1, (b"r/#", 1)), unsubscribe(2, b"r/#"), subscribe(3, (b"r/#", 1)))
+    got = peer.take_deliveries()
+    while more := peer.send(*[puback(one.packet_id) for one in got[-2:]]).take_deliveries():
+        got += more
+    assert [one.body for one in got[-4:]] == names
+    peer.vanish()
+    assert world.connect(b"s", clean=False).take() == [connack(session_present=True)]
 
 
 def test_retained_messages_survive_the_process(world):
