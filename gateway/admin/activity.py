@@ -172,11 +172,6 @@ class QueueActivity:
         """Return how many times consumers got messages of an AMQP queue once more, since the start."""
         return queue.pop.again_count if queue.is_open and not queue.is_deleted else 0
 
-    def rate_again(self, queue: SharedQueue) -> float:
-        """Return how many messages a second consumers of an AMQP queue got once more, of late."""
-        _, rates = self._watched.get(queue, (None, None))
-        return 0.0 if rates is None else rates.again
-
     def rate_into(self, queue_ref: int) -> float:
         """Return how many messages a second a light queue was given, of late."""
         return self._grown.get(queue_ref, 0.0)
@@ -194,11 +189,26 @@ class QueueActivity:
         """Return how fast an AMQP queue goes; it is watched for a while from now on."""
         if queue in self._told or len(self._told) < WATCHED_MAX:
             self._told[queue] = (vhost, monotonic())
+        return self._rates_now(queue, self.rate_into(self._broker.find_queue(queue.light_name)))
+
+    def _rates_now(self, queue: SharedQueue, given: float) -> Rates:
         _, rates = self._watched.get(queue, (None, None))
-        if rates is not None:
-            return rates
-        given = self.rate_into(self._broker.find_queue(queue.light_name))
-        return Rates(given=given, ready=given)
+        return Rates(given=given, ready=given) if rates is None else rates
+
+    def rates_of_many(
+        self, figure: Callable[[Rates], float], queues: Sequence[SharedQueue], refs: Sequence[int]
+    ) -> list[float]:
+        """Return one figure of what `rates_of` says of some AMQP queues; none is watched for it.
+
+        Args:
+            figure: Chooses it.
+            queues: They.
+            refs: Their light queues.
+        """
+        given = self.rates_of_refs(refs)
+        if not any(given) and self._watched.keys().isdisjoint(queues):
+            return given  # nothing moves
+        return [figure(self._rates_now(*each)) for each in zip(queues, given, strict=True)]
 
 
 def find_rates(before: Level, now: Level) -> Rates:

@@ -55,6 +55,9 @@ class Kind(NamedTuple, Generic[Thing]):
     describe: Callable[[Thing], Item]
     figures: Mapping[str, Callable[[Thing], Any]] = {}  # columns that are told without telling all of a thing: words
     #                                                     or numbers, of a list that is kept no other thing
+    find_key: Callable[[str], Callable[[Thing], Any] | None] | None = None
+    """Says what things of a list that is kept are sorted by in a column, where that is none of the figures, or other
+    than told; None where no thing has such a column. Where this is not given, all of each thing is told to find out."""
 
 
 async def answer_list(asked: Question, kind: Kind[Thing], things: Iterable[Thing | None]) -> Response:
@@ -85,10 +88,7 @@ async def answer_kept(asked: Question, kind: Kind[Thing], roster: Roster[Any, Th
     """
     matches = _matcher(asked)
     search = None if matches is None else Search(matches, "" if asked.use_regex else asked.name.lower())
-    name = asked.sort or NAME
-    column = Column(name, kind.figures.get(name) or _key_of(name, kind), asked.sort_reverse)
-    if name != NAME and name not in kind.figures:  # it may be another list's column, with other keys
-        column = column._replace(name=DESCRIBED + name)
+    column = _find_column(asked, kind)
     first, end = 0, EVERYTHING
     if asked.page is not None:
         first, end = (asked.page - 1) * asked.page_size, asked.page * asked.page_size
@@ -96,6 +96,19 @@ async def answer_kept(asked: Question, kind: Kind[Thing], roster: Roster[Any, Th
     if asked.page is None:
         return StreamingResponse(_stream(asked, kind, found.things), media_type=JSON)
     return await _answer_page(asked, kind, found.things, found.total, found.filtered)
+
+
+def _find_column(asked: Question, kind: Kind[Thing]) -> Column[Thing]:
+    """Return the column of a kept list that is asked for; by one that no thing has they stay sorted by name."""
+    name = asked.sort or NAME
+    key = None if kind.find_key is None else kind.find_key(name)
+    key = key or kind.figures.get(name)
+    if key is None and kind.find_key is not None:
+        name, key = NAME, kind.name
+    if key is not None:
+        return Column(name, key, asked.sort_reverse)
+    key = _key_of(name, kind)  # it may be another list's column, with other keys
+    return Column(name if name == NAME else DESCRIBED + name, key, asked.sort_reverse)
 
 
 async def _stream(asked: Question, kind: Kind[Thing], things: list[Thing]) -> AsyncIterator[bytes]:
@@ -170,17 +183,18 @@ async def _sort(asked: Question, kind: Kind[Thing], found: list[Thing], end: int
 
 
 def _key_of(column: str, kind: Kind[Thing]) -> Callable[[Thing], Any]:
-    """Return what a thing is sorted by: nothing before numbers, and those before words."""
+    """Return what says of a thing what it is sorted by."""
     if column in {"", "name"}:
         return kind.name
     figure = kind.figures.get(column)
     if figure is not None:
-        return lambda thing: _rank(figure(thing))
+        return lambda thing: rank(figure(thing))
     path = column.split(".")
-    return lambda thing: _rank(dig(kind.describe(thing), path))
+    return lambda thing: rank(dig(kind.describe(thing), path))
 
 
-def _rank(value: object) -> tuple[int, Any]:
+def rank(value: object) -> tuple[int, Any]:
+    """Return what a value is sorted by: nothing and what is no word or number, numbers, words."""
     if isinstance(value, int | float):
         return (1, value)
     return (0, 0) if value is None or isinstance(value, dict | list) else (2, str(value))
@@ -212,7 +226,7 @@ def pick(item: Item, columns: Iterable[str]) -> Item:
 async def _write(asked: Question, kind: Kind[Thing], things: Iterable[Thing]) -> bytes:
     columns = asked.columns.split(",") if asked.columns else []
     figures = [(column, kind.name if column == "name" else kind.figures.get(column)) for column in columns]
-    quick = [(column, figure) for column, figure in figures if figure is not None]
+    quick = [(column, figure) for column, figure in figures if figure is not None and "." not in column]
     if not columns or len(quick) < len(columns):
         texts = [encode(asked.pick(kind.describe(thing))) async for thing in walk(things)]
     else:  # nothing else of a thing is to be found out

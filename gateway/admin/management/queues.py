@@ -13,6 +13,7 @@ from gateway.admin.management.channels import tell_consumer
 from gateway.admin.management.listing import Asked, Item, Kind, Question, answer_kept
 from gateway.admin.management.names import NODE
 from gateway.admin.management.places import Scope, find_scope, find_vhosts, get_queue, see_vhost
+from gateway.admin.management.queue_columns import QueueColumns
 from gateway.admin.paths import PathName
 from gateway.admin.queue_ends import find_ends_of
 from gateway.admin.rosters.queue_parts import AmqpPart
@@ -69,25 +70,21 @@ async def _find_consumers(view: AdminView, queue: SharedQueue) -> list[Item]:
 
 async def _list(view: AdminView, scope: Scope, asked: Question) -> Response:
     broker = view.broker
+    roster = view.rosters.get(("amqp", scope), lambda: AmqpRoster(view, scope))
     kind: Kind[Placed] = Kind(
         name=lambda placed: placed[1].name,
         describe=lambda placed: tell_queue(view, *placed),
         figures={
             "vhost": lambda placed: placed[0].name,
             "type": lambda placed: type_of(placed[1].arguments),
-            "policy": lambda placed: _name_of(placed[1].ruling.policy) or "",
+            "policy": lambda placed: _name_of(placed[1].ruling.policy),
             "messages": lambda placed: sum(count_messages(broker, *placed)),
             "messages_ready": lambda placed: count_messages(broker, *placed)[0],
             "messages_unacknowledged": lambda placed: count_messages(broker, *placed)[1],
             "consumers": lambda placed: placed[1].reader_count(),
-            "message_stats.publish": lambda placed: view.activity.given_to(placed[1]),
-            "message_stats.publish_details.rate": lambda placed: view.activity.rate_into(
-                broker.find_queue(placed[1].light_name)
-            ),
-            "message_stats.redeliver_details.rate": lambda placed: view.activity.rate_again(placed[1]),
         },
+        find_key=roster.columns.find_key,
     )
-    roster = view.rosters.get(("amqp", scope), lambda: AmqpRoster(view, scope))
     return await answer_kept(asked, kind, roster)
 
 
@@ -98,6 +95,7 @@ class AmqpRoster(Roster[VirtualHost, Placed]):
         super().__init__()
         self._view = view
         self._scope = scope
+        self.columns = QueueColumns(view)
 
     def sources(self) -> Iterable[VirtualHost]:
         """Return the virtual hosts."""
@@ -105,7 +103,7 @@ class AmqpRoster(Roster[VirtualHost, Placed]):
 
     def open(self, source: VirtualHost) -> AmqpPart:
         """Return the queues of a virtual host."""
-        return AmqpPart(source, self._view.vhosts.rows_of(source), self._view.activity.rates_of_refs)
+        return AmqpPart(source, self._view.vhosts.rows_of(source), self.columns.find)
 
 
 def tell_queue(view: AdminView, vhost: VirtualHost, queue: SharedQueue) -> Item:

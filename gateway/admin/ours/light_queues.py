@@ -14,20 +14,19 @@ from gateway.admin.login import Looker
 from gateway.admin.management.failures import not_found
 from gateway.admin.management.listing import Asked, Item, Kind, answer_kept
 from gateway.admin.management.places import Scope, find_scope, find_vhosts
+from gateway.admin.ours.light_columns import LightColumns, Placed
 from gateway.admin.ours.reading import read_one
 from gateway.admin.paths import PathName
 from gateway.admin.queue_ends import find_ends, find_ends_of
-from gateway.admin.rosters.queue_parts import AmqpPart, FiltersPart, Tell, TopicsPart, told_name
+from gateway.admin.rosters.queue_parts import AmqpPart, FiltersPart, TopicsPart, told_name
 from gateway.admin.rosters.roster import Part, Roster
 from gateway.admin.view import AdminView, View
 from gateway.amqp.inventory import count_messages
 from gateway.amqp.queues import VirtualHost
-from gateway.amqp.shared_queue import SharedQueue
 from gateway.inventory import text_of
 
 LIGHT_QUEUES = APIRouter()
 DoorName = Literal["amqp", "mqtt", "rocketmq"]
-Placed = tuple[VirtualHost | str, SharedQueue | int]  # an AMQP queue in its host, or a door and a light queue
 
 
 @LIGHT_QUEUES.get("/queues")
@@ -40,7 +39,7 @@ async def list_light_queues(
     """
     scope = find_scope(view, looker, None)
     roster = view.rosters.get(("light", door, scope), lambda: LightRoster(view, door, scope))
-    return await answer_kept(asked, _kind_of(view), roster)
+    return await answer_kept(asked, _kind_of(view, roster.columns), roster)
 
 
 @LIGHT_QUEUES.get("/queues/{light_queue}")
@@ -105,6 +104,7 @@ class LightRoster(Roster[VirtualHost | str, Placed]):
         self._view = view
         self._door = door
         self._scope = scope
+        self.columns = LightColumns(view)
 
     def sources(self) -> Iterable[VirtualHost | str]:
         """Return AMQP's virtual hosts, and the names of the other doors."""
@@ -117,25 +117,13 @@ class LightRoster(Roster[VirtualHost | str, Placed]):
     def open(self, source: VirtualHost | str) -> Part[Placed]:
         """Return the light queues of a source."""
         if isinstance(source, VirtualHost):
-            return AmqpPart(source, self._view.vhosts.rows_of(source), self._view.activity.rates_of_refs)
+            return AmqpPart(source, self._view.vhosts.rows_of(source), self.columns.find)
         if source == "mqtt":
-            return FiltersPart(self._view.broker, source, _quick_columns(self._view))
+            return FiltersPart(self._view.broker, source, self.columns.quick, self.columns.used)
         return TopicsPart(self._view.broker, source, self._view.rocketmq.inventory().queue_refs)
 
 
-def _quick_columns(view: AdminView) -> dict[str, Tell]:
-    """Return how the columns of `_kind_of` are told of many of MQTT's filters at once."""
-    return {
-        "readers": view.broker.reader_counts,
-        "rate_in": view.activity.rates_into,
-        "messages_ready": lambda first, end: [-1] * (end - first),
-        "messages_unacknowledged": lambda first, end: [-1] * (end - first),
-        "door": lambda first, end: ["mqtt"] * (end - first),
-        "vhost": lambda first, end: [""] * (end - first),
-    }
-
-
-def _kind_of(view: AdminView) -> Kind[Placed]:
+def _kind_of(view: AdminView, columns: LightColumns) -> Kind[Placed]:
     broker = view.broker
 
     def tell(placed: Placed) -> Item:
@@ -152,13 +140,12 @@ def _kind_of(view: AdminView) -> Kind[Placed]:
             "kept": kept,
             "next_offset": lambda placed: ends_of(broker, placed)[1],
             "readers": lambda placed: _readers_of(broker, placed),
-            "rate_in": lambda placed: view.activity.rate_into(_ref_of(broker, placed)),
-            "rate_again": lambda placed: -1.0 if isinstance(placed[1], int) else view.activity.rate_again(placed[1]),
-            "messages_ready": lambda placed: -1 if (ready := _counts_of(broker, placed)[0]) is None else ready,
-            "messages_unacknowledged": lambda placed: -1 if (away := _counts_of(broker, placed)[1]) is None else away,
+            "messages_ready": lambda placed: _counts_of(broker, placed)[0],
+            "messages_unacknowledged": lambda placed: _counts_of(broker, placed)[1],
             "door": lambda placed: placed[0] if isinstance(placed[0], str) else "amqp",
             "vhost": lambda placed: "" if isinstance(placed[0], str) else placed[0].name,
         },
+        find_key=columns.find_key,
     )
 
 

@@ -77,6 +77,7 @@ async def tell_before(
     bound: Any,  # noqa: ANN401 - as a key
     *,
     reverse: bool,
+    is_cheap: bool = False,
 ) -> list[Keyed] | None:
     """Return those of some things that stand before `bound`, as `tell` says, some at a time; None where it does not.
 
@@ -87,11 +88,13 @@ async def tell_before(
         end: The number in the list before which they end.
         bound: What the last of a full page is sorted by; None: all are wanted.
         reverse: Whether the greatest comes first.
+        is_cheap: Whether it is asked of all of them at once.
     """
     steps, found = Steps(), list[Keyed]()
-    for begin in range(first, end, TOLD_A_STEP):
+    at_once = end - first if is_cheap else TOLD_A_STEP
+    for begin in range(first, end, at_once):
         place = at + begin - first
-        told = tell(place, place + min(TOLD_A_STEP, end - begin))
+        told = tell(place, place + min(at_once, end - begin))
         if told is None:
             return None
         found += choose_before(told, begin, bound, reverse=reverse)

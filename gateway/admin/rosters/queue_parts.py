@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from core.broker import Broker
 from core.lmq.queue_name import AMQP, LIGHT_PREFIX, MQTT, parse_queue_name
+from gateway.admin.rosters.queue_columns import AmqpPlace, FindColumn, Flowing, Pacing, QueueColumn, Standing
 from gateway.admin.rosters.roster import Part
 from gateway.admin.rosters.runs import Runs
 from gateway.amqp.inventory import count_messages
@@ -15,19 +17,17 @@ from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
 from gateway.inventory import text_of
 
-OFFSETS = frozenset({"kept", "next_offset"})  # columns that a next offset is the most of
+KEPT = frozenset({"kept", "next_offset"})
+OFFSETS = KEPT | {"first_offset"}  # columns that a next offset is the most of
 COUNTS = {"messages": (0, 1), "messages_ready": (0,), "messages_unacknowledged": (1,)}
-RATES_IN = frozenset({"rate_in", "message_stats.publish_details.rate"})
-READERS = frozenset({"readers", "consumers"})
 SAME = frozenset({"vhost", "door"})  # columns that all queues of a virtual host have the same in
 LOOKS_A_STEP = 1_024  # keys, of which most cost 0.1 us
 MQTT_PREFIX = LIGHT_PREFIX + MQTT + b"%"
 AMQP_PREFIX = LIGHT_PREFIX + AMQP + b"%"
 _PREFIX_BYTES = len(MQTT_PREFIX)
 _SLASHES = bytes.maketrans(b"%", b"/")
-AmqpPlace = tuple[VirtualHost, SharedQueue]
+MANY = 1 << 62  # more than any queue has
 LightPlace = tuple[str, int]  # door and light queue
-Rates = Callable[[Sequence[int]], Sequence[float]]  # of light queues
 Tell = Callable[[int, int], Sequence[object]]  # what light queues have, from one number to before another
 
 
@@ -37,14 +37,14 @@ class AmqpPart(Part[AmqpPlace]):
     Args:
         vhost: The virtual host.
         rows: Its queues with their numbers, which nobody else uses.
-        rates: Says of some light queues how many messages a second each was given of late.
+        find_column: Says how a column is told that is none of those that are known here.
     """
 
     names_at_once = LOOKS_A_STEP
 
-    def __init__(self, vhost: VirtualHost, rows: QueueRows, rates: Rates) -> None:
+    def __init__(self, vhost: VirtualHost, rows: QueueRows, find_column: FindColumn) -> None:
         self._vhost = vhost
-        self._rates = rates
+        self._find_column = find_column
         self._rows = rows
         self._empty_at = array("q")  # by number: the next offset at which nothing was in a queue
 
@@ -77,15 +77,32 @@ class AmqpPart(Part[AmqpPlace]):
         """Return what queues have in a column that is quick to tell."""
         if column in COUNTS:
             return self._count(COUNTS[column], first, end)
-        if column in RATES_IN:
-            return self._rates(self._rows.refs(first, end))
-        if column in READERS:
-            return [queue.reader_count() for queue in self._rows.queues[first:end]]
         if column in SAME:
             return [self._vhost.name if column == "vhost" else "amqp"] * (end - first)
-        if column == "kept":
-            return self._count_kept(first, end)
-        return self._rows.next_offsets_now(first, end).tolist() if column == "next_offset" else None
+        if column in KEPT:
+            return self._count_kept(column, first, end)
+        found = self._find_column(column)
+        return None if found is None else self._tell(found, first, end)
+
+    def _tell(self, column: QueueColumn, first: int, end: int) -> Sequence[Any]:
+        if isinstance(column, Flowing):
+            return self._ask_used(column, first, end)
+        queues = self._rows.queues[first:end]
+        return column.tell(queues) if isinstance(column, Standing) else column.tell(queues, self._rows.refs(first, end))
+
+    def is_cheap(self, column: str) -> bool:
+        """Return whether no queue is asked for its messages."""
+        return column in SAME or isinstance(self._find_column(column), Standing | Pacing)
+
+    def _ask_used(self, column: Flowing, first: int, end: int) -> Sequence[float]:
+        """Return what queues have in a column; one that was never given a message is not asked."""
+        offsets = self._rows.next_offsets_now(first, end)
+        told: list[float] = [0] * len(offsets)
+        if self._vhost.broker.detours.levels.asked or any(offsets):
+            for at, (offset, queue) in enumerate(zip(offsets, self._rows.queues[first:end], strict=True)):
+                if offset > 0 or queue.terms.priority_max:
+                    told[at] = column.tell(self._vhost, queue)
+        return told
 
     def _count(self, which: tuple[int, ...], first: int, end: int) -> Sequence[int]:
         """Return how many messages queues have; one that was empty and was given none is not asked."""
@@ -115,18 +132,26 @@ class AmqpPart(Part[AmqpPlace]):
     def _ask(self, queue: SharedQueue) -> tuple[int, int]:
         return count_messages(self._vhost.broker, self._vhost, queue)
 
-    def _count_kept(self, first: int, end: int) -> Sequence[int]:
-        """Return how many messages light queues keep."""
+    def _count_kept(self, column: str, first: int, end: int) -> Sequence[int]:
+        """Return how many messages light queues keep, or their next offsets."""
         counts = self._rows.next_offsets_now(first, end).tolist()
-        if any(counts):
+        if column == "kept" and any(counts):
             for at, ref in enumerate(self._rows.refs(first, end)):
                 counts[at] -= self._vhost.broker.min_offset(ref) if counts[at] > 0 else 0
         return counts
 
     def at_most(self, column: str, first: int, end: int) -> Sequence[int] | None:
         """Return the next offsets of queues: none has more messages than ever came, but what lies in levels."""
-        is_known = column == "kept" or (column in COUNTS and not self._vhost.broker.detours.levels.asked)
-        return self._rows.next_offsets_now(first, end) if is_known else None
+        is_counted = column in OFFSETS or column in COUNTS
+        found = None if is_counted else self._find_column(column)
+        if not is_counted and not isinstance(found, Flowing):
+            return None
+        if column not in OFFSETS and self._vhost.broker.detours.levels.asked:
+            return None
+        offsets = self._rows.next_offsets_now(first, end)
+        if is_counted or (isinstance(found, Flowing) and found.is_offset):
+            return offsets
+        return [MANY if offset else 0 for offset in offsets]
 
     def take(self, number: int) -> AmqpPlace | None:
         """Return a queue with its virtual host; None where it is deleted."""
@@ -141,14 +166,18 @@ class FiltersPart(Part[LightPlace]):
         broker: Where they are.
         door: What MQTT's door is called.
         quick: The columns of which it is known at once what many queues have, and how.
+        used: Those that a queue has 0 in that no message ever came to, and what others have.
     """
 
     names_at_once = LOOKS_A_STEP
 
-    def __init__(self, broker: Broker, door: str, quick: Mapping[str, Tell]) -> None:
+    def __init__(
+        self, broker: Broker, door: str, quick: Mapping[str, Tell], used: Mapping[str, Callable[[int], float]]
+    ) -> None:
         self._broker = broker
         self._door = door
         self._quick = quick
+        self._used = used
         self._looked = 0
         self._refs = Runs()
         self._read = 0, 0, b""  # things, from one number to before another, and their keys
@@ -187,16 +216,34 @@ class FiltersPart(Part[LightPlace]):
 
     def figures(self, column: str, first: int, end: int) -> Sequence[object] | None:
         """Return what queues have in a column that is quick to tell."""
-        ref, tell = self._refs[first], self._quick.get(column)
-        if tell is None or self._refs[end - 1] - ref != end - 1 - first:
+        tell, tell_used = self._quick.get(column), self._used.get(column)
+        ref = self._find_row(first, end)
+        if ref < 0 or (tell is None and tell_used is None):
             return None
-        return tell(ref, ref + end - first)
+        if tell is not None:
+            return tell(ref, ref + end - first)
+        assert tell_used is not None
+        offsets = self._next_offsets(ref, end - first)
+        return [tell_used(one) if offset else 0 for one, offset in enumerate(offsets, ref)]
+
+    def is_cheap(self, column: str) -> bool:
+        """Return whether a column takes a fraction of a microsecond for each queue: those with readers take more."""
+        return column in self._quick and column != "readers"
 
     def at_most(self, column: str, first: int, end: int) -> Sequence[int] | None:
         """Return the next offsets of queues: none keeps more messages than ever came."""
-        ref, count = self._refs[first], end - first
-        if column not in OFFSETS or self._refs[end - 1] - ref != count - 1:
+        ref = self._find_row(first, end) if column in OFFSETS or column in self._used else -1
+        if ref < 0:
             return None
+        offsets = self._next_offsets(ref, end - first)
+        return offsets if column in OFFSETS else [MANY if offset else 0 for offset in offsets]
+
+    def _find_row(self, first: int, end: int) -> int:
+        """Return the number in the store of the first of some queues that follow each other there, else -1."""
+        ref = self._refs[first]
+        return ref if self._refs[end - 1] - ref == end - 1 - first else -1
+
+    def _next_offsets(self, ref: int, count: int) -> array[int]:
         offsets = array("q", bytes(8 * count))
         self._broker.engine.next_offsets(ref, offsets)
         return offsets

@@ -7,6 +7,7 @@ import pytest
 from core.lmq.queue_name import mqtt_queue_name
 from gateway.admin.ours.light_queues import ends_of
 from gateway.admin.rosters import queue_parts, roster
+from gateway.admin.rosters.queue_columns import Flowing, Pacing, Standing
 from gateway.admin.rosters.queue_parts import AmqpPart, told_name, told_names
 from gateway.admin.rosters.sorting import BUCKET_COUNT
 from gateway.amqp.inventory import count_messages
@@ -15,6 +16,11 @@ from tests.support.admin import declare, managed_gateway
 from tests.support.admin_clients import publish, subscribe
 
 pytestmark = pytest.mark.asyncio
+COLUMNS = {
+    "length": Standing(lambda queues: [len(queue.name) for queue in queues]),
+    "given": Flowing(lambda _, queue: queue.name.count("e")),
+    "rate": Pacing(lambda queues, refs: [float(ref) for _, ref in zip(queues, refs, strict=True)]),
+}
 
 
 async def _names(client, where, **asked):
@@ -52,12 +58,13 @@ def _told(part):
         "messages": lambda queue: sum(count_messages(broker, vhost, queue)),
         "messages_ready": lambda queue: count_messages(broker, vhost, queue)[0],
         "messages_unacknowledged": lambda queue: count_messages(broker, vhost, queue)[1],
-        "consumers": lambda queue: queue.reader_count(),
+        "length": lambda queue: len(queue.name),
+        "given": lambda queue: queue.name.count("e"),
         "next_offset": lambda queue: ends_of(broker, (vhost, queue))[1],
         "kept": lambda queue: ends_of(broker, (vhost, queue))[1] - ends_of(broker, (vhost, queue))[0],
         "vhost": lambda queue: vhost.name,
         "door": lambda queue: "amqp",
-        "rate_in": lambda queue: float(broker.find_queue(queue.light_name)),
+        "rate": lambda queue: float(broker.find_queue(queue.light_name)),
     }
     placed = [part.take(number) for number in range(part.size)]
     for column, key in keys.items():
@@ -73,9 +80,10 @@ async def test_what_queues_have_is_told_at_once_as_each_says_it(tmp_path, monkey
         for name in ("a", "bb", "c"):
             await client.put(f"/api/queues/%2F/{name}", json={"arguments": {"x-max-priority": 2}})
         declare(gateway, "d", "ee")
-        part = AmqpPart(vhost, QueueRows(vhost.broker, vhost), lambda refs: list(map(float, refs)))
-        assert _told(part) == {"a": 0, "bb": 0, "c": 0, "d": 0, "ee": 0}
-        for key, count in (("a", 3), ("d", 2), ("ee", 1)):
+        await publish(client, "amq.default", "ee", "x")
+        part = AmqpPart(vhost, QueueRows(vhost.broker, vhost), COLUMNS.get)
+        assert _told(part) == {"a": 0, "bb": 0, "c": 0, "d": 0, "ee": 1}
+        for key, count in (("a", 3), ("d", 2)):
             for _ in range(count):
                 await publish(client, "amq.default", key, "x", {"priority": 1} if key == "a" else {})
         assert _told(part) == {"a": 3, "bb": 0, "c": 0, "d": 2, "ee": 1}
@@ -101,7 +109,7 @@ async def test_a_queue_that_was_empty_and_was_given_nothing_is_not_asked(tmp_pat
         declare(gateway, "a", "b")
         await publish(client, "amq.default", "b", "x")
         vhost = gateway.doors["amqp"].vhost
-        part = AmqpPart(vhost, QueueRows(vhost.broker, vhost), lambda refs: list(map(float, refs)))
+        part = AmqpPart(vhost, QueueRows(vhost.broker, vhost), COLUMNS.get)
         _told(part)
         monkeypatch.setattr(queue_parts, "count_messages", count)
         assert list(part.figures("messages", 0, 2)) == [0, 1]
