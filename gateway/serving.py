@@ -21,6 +21,7 @@ from gateway.core_dumps import forbid_core_dumps
 from gateway.logs import set_up_logs
 from gateway.net.descriptors import DescriptorsError, raise_limit
 from gateway.net.listener import ListenError
+from gateway.service_manager import ServiceManager
 from gateway.settings import GatewaySettings, SettingsError
 from gateway.settings_reading import load_settings
 
@@ -58,11 +59,13 @@ async def _serve(settings: GatewaySettings, load: Callable[[], GatewaySettings])
     gateway = Gateway(settings)
     reloader: asyncio.Task[None] | None = None
     collector = Collector()
+    manager = ServiceManager(os.environ)
     try:
         await gateway.start()
         collector.start()
         _tell([*gateway.lines(), "ready"])
-        reloader = asyncio.create_task(_reload(gateway, load, hung_up))
+        manager.tell_ready()
+        reloader = asyncio.create_task(_reload(gateway, load, hung_up, manager))
         waits = [asyncio.create_task(event.wait()) for event in (wanted, gateway.stopped)]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
@@ -70,6 +73,7 @@ async def _serve(settings: GatewaySettings, load: Callable[[], GatewaySettings])
     finally:
         if reloader is not None:
             reloader.cancel()
+        manager.tell_stopping()
         await gateway.stop()
         collector.stop()
     return EXIT_FAILED if gateway.stopped.is_set() else 0
@@ -86,11 +90,14 @@ def _tell(lines: list[str]) -> None:
         os.close(nowhere)
 
 
-async def _reload(gateway: Gateway, load: Callable[[], GatewaySettings], hung_up: asyncio.Event) -> None:
+async def _reload(
+    gateway: Gateway, load: Callable[[], GatewaySettings], hung_up: asyncio.Event, manager: ServiceManager
+) -> None:
     """Have the settings read again each time that a SIGHUP came; two that come together are one."""
     while True:
         await hung_up.wait()
         hung_up.clear()
+        manager.tell_reloading()
         try:
             settings = await asyncio.to_thread(load)  # a file, perhaps of a network
             await gateway.reload(settings)
@@ -100,3 +107,4 @@ async def _reload(gateway: Gateway, load: Callable[[], GatewaySettings], hung_up
             LOGGER.error("settings were read again, but %s", error)  # noqa: TRY400 - one line
         except Exception:
             LOGGER.exception("settings cannot be read again")
+        manager.tell_ready()  # systemd wants this in either case: what went wrong is in the log
