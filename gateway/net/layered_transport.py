@@ -8,6 +8,7 @@ from typing import cast
 from gateway.address import format_address, pack_host
 from gateway.net.endpoint import Endpoint
 from gateway.net.streams.layer import LayerFactory, Peer, StreamError
+from gateway.net.streams.plain import GONE
 from gateway.net.streams.stack import Stack
 from gateway.net.transport import SocketTransport
 
@@ -53,6 +54,10 @@ class LayeredTransport(SocketTransport):
         return SocketTransport._enter(self, "" if self._is_proxied else host)
 
     def _begin(self, host: str) -> None:
+        if self._is_proxied and host == GONE:  # HAProxy's health checks reset the connection at once
+            self.end_reason = "gone before it was looked at"
+            self.abort()
+            return
         self._set_deadline()
         try:
             seen_by_python = cast("SocketTransport", self)  # its methods as objects, which C does not give

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from gateway.net import socket_calls
 
+GONE = "?"  # the host of a peer that reset the connection before the loop had it
 _NO_BYTES = bytes(4)  # that wait: a number as the system writes it
 
 
@@ -81,9 +82,9 @@ def has_unread(sock: asyncio.Transport) -> bool:
 
 
 def peer_of(sock: asyncio.Transport) -> tuple[str, int]:
-    """Return the host and port of the other end; no host at a Unix socket, which has none."""
+    """Return the host and port of the other end; no host at a Unix socket, `GONE` if it has reset the connection."""
     name = sock.get_extra_info("peername")
     if isinstance(name, tuple):
         return str(name[0]), int(name[1])
     found = sock.get_extra_info("socket")
-    return ("" if found is not None and found.family == socket.AF_UNIX else "?"), 0
+    return ("" if found is not None and found.family == socket.AF_UNIX else GONE), 0

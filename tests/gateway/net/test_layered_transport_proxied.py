@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import logging
+import socket
+import struct
 
 import pytest
 
@@ -89,4 +92,19 @@ async def test_who_does_not_say_for_whom_is_not_taken_for_somebody_on_this_machi
         peer = site.handlers[0].transport.peer
         assert peer.startswith("via 127.0.0.1:")
         assert not is_loopback(peer)
+        writer.close()
+
+
+async def test_a_check_that_is_gone_before_it_is_looked_at_is_not_refused(caplog):
+    caplog.set_level(logging.INFO)
+    async with open_proxied_site() as site:
+        with socket.create_connection(site.address) as check:  # as HAProxy checks: the header, then a reset
+            check.sendall(told("192.0.2.7"))
+            check.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        reader, writer = await site.connect()  # taken behind it
+        writer.write(told("192.0.2.8") + b"x")
+        assert await reader.readexactly(1) == b"x"
+        assert site.refused == {}
+        assert len(site.table) == 1
+        assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
         writer.close()
