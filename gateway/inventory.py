@@ -28,6 +28,7 @@ class ConnectionEntry(NamedTuple):
     local: str = ""  # address and port that it came to
     vhost: str = ""  # where the protocol has such
     channels: int = 0
+    is_held: bool = False  # it publishes, and there is no room on the disk or in memory
 
     @property
     def name(self) -> str:

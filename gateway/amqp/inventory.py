@@ -51,7 +51,10 @@ class AmqpInventory(Inventory):
     def describe_open(self, connection: OpenConnection) -> ConnectionEntry | None:
         """Return what one of these is; None where it is closed, or the gateway's own."""
         is_shown = _is_shown(connection) and connection in self._services.connections
-        return _describe_connection(connection) if is_shown else None
+        if not is_shown:
+            return None
+        is_held = self._services.held.is_held_at(connection.transport)
+        return _describe_connection(connection)._replace(is_held=is_held)
 
     def channels(self) -> Iterator[ChannelEntry | None]:
         """Give the channels of all connections."""

@@ -59,8 +59,8 @@ KINDS = (
         "Connections of every door.",
         "/api/connections",
         _columns(
-            number="lmq.number", name="name", protocol="protocol", user="user", client="lmq.client", vhost="vhost",
-            channels="channels", bytes_in="recv_oct", bytes_out="send_oct", since="connected_at",
+            number="lmq.number", name="name", protocol="protocol", user="user", client="lmq.client", state="state",
+            vhost="vhost", channels="channels", bytes_in="recv_oct", bytes_out="send_oct", since="connected_at",
         ),
         "/api/connections/{}",
         spare=("bytes in", "bytes out", "since", "channels", "vhost", "client"),

@@ -54,7 +54,8 @@ class MqttInventory(Inventory):
         if session is None and connection not in self._services.strangers:
             return None
         client = b"" if session is None else session.client_id
-        return describe_connection(connection.transport, connection.identity, text_of(client))
+        entry = describe_connection(connection.transport, connection.identity, text_of(client))
+        return entry._replace(is_held=self._services.held.is_held_at(connection.transport))
 
     def turn_out(self, conn_id: int, reason: str, now_ms: int) -> bool:
         """Close a connection; return whether it was there."""

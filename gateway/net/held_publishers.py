@@ -45,6 +45,7 @@ class HeldPublishers:
         self._metrics = metrics
         self._publishers: dict[HeldConnection, PublishingConnection] = {}
         self._held: dict[HeldConnection, None] = {}  # in their order
+        self._transports: set[Transport] = set()  # theirs
         room.watch(self._hold_publishers, self._release_all)
 
     def note_publisher(self, connection: PublishingConnection) -> None:
@@ -56,6 +57,7 @@ class HeldPublishers:
         if connection in self._held:
             return
         self._held[connection] = None
+        self._transports.add(connection.transport)
         self._metrics.publishers_held += 1
         self._metrics.holds += 1
         connection.on_held()
@@ -65,11 +67,16 @@ class HeldPublishers:
         """Return whether a connection is held back."""
         return connection in self._held
 
+    def is_held_at(self, transport: Transport) -> bool:
+        """Return whether the connection of a transport is held back."""
+        return transport in self._transports
+
     def forget(self, connection: HeldConnection) -> None:
         """Forget a connection that is gone."""
         self._publishers.pop(connection, None)
         if connection in self._held:
             del self._held[connection]
+            self._transports.discard(connection.transport)
             self._metrics.publishers_held -= 1
 
     def read_departed(self) -> None:
@@ -92,6 +99,7 @@ class HeldPublishers:
 
     def _release_all(self, now_ms: int) -> None:
         held, self._held = self._held, {}
+        self._transports.clear()
         self._metrics.publishers_held = 0
         for connection in held:
             self._publishers.pop(connection, None)

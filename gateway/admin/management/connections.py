@@ -133,7 +133,7 @@ def tell_connection(placed: Placed) -> Item:
         "user": entry.user or "",
         "protocol": PROTOCOLS[door],
         "type": "network",
-        "state": "running" if entry.user is not None else "starting",
+        "state": state_of(entry),
         "node": NODE,
         **peer_of(entry),
         "host": host,
@@ -146,6 +146,13 @@ def tell_connection(placed: Placed) -> Item:
         **({"user_provided_name": entry.client} if entry.client else {}),
         "lmq": {"number": entry.conn_id, "door": door, "client": entry.client},
     }
+
+
+def state_of(entry: ConnectionEntry) -> str:
+    """Return how a connection is, in RabbitMQ's words: one that is held back is `blocked`."""
+    if entry.is_held:
+        return "blocked"
+    return "running" if entry.user is not None else "starting"
 
 
 def peer_of(entry: ConnectionEntry) -> Item:
@@ -162,6 +169,7 @@ KIND: Kind[Placed] = Kind(
         "send_oct": lambda placed: placed[1].bytes_out,
         "connected_at": lambda placed: placed[1].since_ms,
         "user": lambda placed: placed[1].user or "",
+        "state": lambda placed: state_of(placed[1]),
         "channels": lambda placed: placed[1].channels,
     },
 )

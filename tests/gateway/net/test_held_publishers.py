@@ -64,9 +64,11 @@ def test_held_connection_is_not_read_until_the_room_is_enough(room, metrics, hel
     held.hold(connection)
     held.hold(connection)
     assert connection.calls == ["stop", "held", "deadline"]
+    assert held.is_held_at(connection.transport)
     assert (metrics.publishers_held, metrics.holds) == (1, 1)
     room.note(200, is_full=False, now_ms=7)
     assert connection.calls[3:] == [7, "go on", "deadline"]
+    assert not held.is_held_at(connection.transport)
     assert (metrics.publishers_held, metrics.holds) == (0, 1)
 
 
@@ -90,6 +92,7 @@ def test_connection_that_is_gone_is_told_nothing(room, metrics, held):
     held.hold(second)
     held.forget(first)
     held.forget(first)
+    assert (held.is_held_at(first.transport), held.is_held_at(second.transport)) == (False, True)
     assert metrics.publishers_held == 1
     room.note(200, is_full=False, now_ms=1)
     assert first.calls == ["stop", "held", "deadline"]

@@ -10,6 +10,7 @@ from tests.support.admin import managed_gateway
 
 pytestmark = pytest.mark.asyncio
 CONNECT = bytes.fromhex("100f00044d5154540402000000036465 76".replace(" ", ""))  # MQTT 3.1.1, client dev
+PUBLISH = bytes.fromhex("3003000174")  # to the topic t
 CONNACK = 0x20
 
 
@@ -34,6 +35,35 @@ async def test_connections_are_told_and_closed_by_name(tmp_path):
             await connection.closing
         assert (await client.delete(path)).status_code == 404
         assert (await client.get("/api/connections")).json() == []
+
+
+async def test_connections_that_are_held_back_are_told_from_those_that_only_read(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        publisher = await aiormq.connect(f"{_url(gateway)}?name=pump")
+        reader = await aiormq.connect(f"{_url(gateway)}?name=display")
+        channel = await publisher.channel()
+        await channel.basic_publish(b"21.5", exchange="amq.topic", routing_key="t")
+        answers, device = await asyncio.open_connection(*gateway.listening["mqtt"])
+        device.write(CONNECT + PUBLISH)
+        await answers.readexactly(4)
+        async with asyncio.timeout(20):
+            while gateway.doors["mqtt"].metrics.messages_in + gateway.doors["amqp"].metrics.messages_in < 2:
+                await asyncio.sleep(0)
+        gateway.memory.use(1)
+        gateway.memory.look(now_ms=0)
+        device.write(PUBLISH)  # a device is held back when it publishes once more
+        async with asyncio.timeout(20):
+            while gateway.doors["mqtt"].metrics.publishers_held == 0:
+                await asyncio.sleep(0)
+        rows = (await client.get("/api/connections?sort=state")).json()
+        told = [(row["state"], row["lmq"]["client"]) for row in rows]
+        assert (sorted(told[:2]), told[2:]) == ([("blocked", "dev"), ("blocked", "pump")], [("running", "display")])
+        gateway.memory.use(0)
+        gateway.memory.look(now_ms=1)
+        assert {row["state"] for row in (await client.get("/api/connections")).json()} == {"running"}
+        device.close()
+        await publisher.close()
+        await reader.close()
 
 
 async def test_only_an_administrator_closes_a_connection(tmp_path):
