@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from core.stage import Stage
 from gateway.address import format_address
 from gateway.auth.credentials import Identity
 from gateway.net.protocol import Transport
-
-Entry = TypeVar("Entry")
 
 
 class ConnectionEntry(NamedTuple):
@@ -152,7 +149,8 @@ class Inventory(ABC):
     """What a door has now.
 
     Each iterator is made for one walk, which may go on for many turns of the loop: what comes or goes meanwhile may be
-    in it or not. It gives one thing a step, or None for a step that found nothing; so it is asked by `take_page`.
+    in it or not. It gives one thing a step, or None for a step that found nothing. A step costs some
+    microseconds; the loop is to have a turn between some hundreds of them.
     """
 
     def connections(self) -> Iterator[ConnectionEntry | None]:
@@ -207,15 +205,6 @@ class Inventory(ABC):
     @abstractmethod
     def fates(self, light_queue: bytes, offset: int) -> Iterator[FateEntry | None]:
         """Give how far each reader of a light queue is with the message at an offset, as the door knows now."""
-
-
-def take_page(entries: Iterator[Entry | None], steps: int) -> list[Entry] | None:
-    """Return what the next steps give, which may be nothing yet; None where the walk is over.
-
-    A step costs some microseconds. The loop is to have a turn between two pages.
-    """
-    page = list(islice(entries, steps))
-    return [entry for entry in page if entry is not None] if page else None
 
 
 def describe_connection(transport: Transport, identity: Identity | None, client: str) -> ConnectionEntry:

@@ -24,7 +24,6 @@ AMQP = b"amqp"
 _HASH_DIGITS = 40
 _PLAIN = re.compile(rb"[A-Za-z0-9_-]*")
 _ESCAPED = re.compile(rb"\|(p|h|[0-9a-f]{2})|%|[A-Za-z0-9_-]+")
-_HASHED = re.compile(rb"%%LMQ%%(?:%b|%b)%%\|z[0-9a-f]{%d}" % (MQTT, AMQP, _HASH_DIGITS))
 _LEVEL = re.compile(rb"%%LMQ%%%b%%\|y([0-9]+)%%" % AMQP)
 _SPECIAL = {b"/": b"%", b"+": b"|p", b"#": b"|h"}
 
@@ -87,11 +86,6 @@ def is_light(name: bytes) -> bool:
 def is_amqp(name: bytes) -> bool:
     """Return whether `name` is one of an AMQP queue."""
     return name.startswith(LIGHT_PREFIX + AMQP + b"%")
-
-
-def is_hashed(name: bytes) -> bool:
-    """Return whether `name` stands for a longer one, which only the queue's definition tells."""
-    return _HASHED.fullmatch(name) is not None
 
 
 def parse_queue_name(name: bytes) -> tuple[bytes, tuple[bytes, ...]] | None:

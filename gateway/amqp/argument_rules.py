@@ -168,7 +168,6 @@ def _check_version(field: Field, start: str) -> None:
 
 
 _SHARED = (CLASSIC, QUORUM)
-_REPLICATED = (QUORUM, STREAM)
 RULES = {
     EXPIRES: Rule(_SHARED, _number(1, TIME_MS_MAX)),
     MESSAGE_TTL: Rule(_SHARED, _number(0, TIME_MS_MAX)),

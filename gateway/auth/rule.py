@@ -6,7 +6,7 @@ Source: docs/decisions/0047-one-language-of-rules.md.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gateway.auth.name_patterns import compile_any, fill_in, fill_in_topic, has_place
@@ -20,7 +20,6 @@ ACTIONS_BY_KIND = {
 """What an action is called where it is known what a name is of."""
 ACTION_OF = {name: action for names in ACTIONS_BY_KIND.values() for action, name in names.items()}
 TOPIC_VHOST = "/"  # that the topic space belongs to
-NOTHING: Mapping[int, Rule] = {}
 
 
 class Subject(NamedTuple):
@@ -135,22 +134,15 @@ class Rule:
         return Rule(self.number, said.model_copy(update=there), self.called)
 
 
-def know_rules(rules: Iterable[Rule]) -> dict[int, Rule]:
-    """Return rules by what they were made of, the very object, for `make_rule`; as long as they are there."""
-    return {id(rule.said): rule for rule in rules}
-
-
 def make_rule(said: RuleSettings, number: int, called: str, known: Mapping[int, Rule]) -> Rule:
-    """Return a rule, that of `known` with its new place where there is one."""
+    """Return a rule: where `known` has one of the very same settings (by `id`), that one with its new place."""
     before = known.get(id(said))
     return Rule(number, said, called) if before is None else before.placed(number, called)
 
 
-def make_rules(
-    said: Sequence[RuleSettings], called: str, first: int = 0, known: Mapping[int, Rule] = NOTHING
-) -> list[Rule]:
+def make_rules(said: Sequence[RuleSettings], called: str, first: int = 0) -> list[Rule]:
     """Return rules in their order, numbered from `first`; `called` says in which list an operator finds them."""
-    return [make_rule(one, first + i, f"{called}[{i}]", known) for i, one in enumerate(said)]
+    return [Rule(first + i, one, f"{called}[{i}]") for i, one in enumerate(said)]
 
 
 def keep_same(before: Sequence[RuleSettings], after: Sequence[RuleSettings]) -> list[RuleSettings]:

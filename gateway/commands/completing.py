@@ -36,10 +36,8 @@ def names_of(path: str, key: str = "name", **asked: object) -> Callable[[typer.C
 
 
 complete_queues = names_of("/api/lmq/queues", door="amqp")
-complete_light_queues = names_of("/api/lmq/queues", "light_queue", door=None)
 complete_connections = names_of("/api/connections", sort=None)
 complete_sessions = names_of("/api/lmq/sessions", "client", sort=None)
-complete_exchanges = names_of("/api/exchanges", sort=None)
 complete_vhosts = names_of("/api/vhosts")
 complete_users = names_of("/api/users")
 complete_policies = names_of("/api/policies")

@@ -21,7 +21,6 @@ BeforeOption = Annotated[
     str | None, typer.Option("--before", help="Put it before this rule.", autocompletion=complete_rules)
 ]
 Several = list[str] | None
-EVERYBODY = "everybody, everything"  # a rule that says no more
 COLUMNS = (Column("name", "name"), Column("rule", "permit"), Column("actions", "actions"), Column("of", "of"))
 
 

@@ -12,7 +12,6 @@ from gateway.address import parse_address
 
 _READY_S_MAX = 30
 _STOP_S_MAX = 10
-_LOG_NAME = "gateway.log"
 
 
 class GatewayFailedError(RuntimeError):

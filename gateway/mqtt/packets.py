@@ -68,7 +68,6 @@ NO_LOCAL = 0x04
 RETAIN_AS_PUBLISHED = 0x08
 HANDLING_MASK = 0x30  # when retained messages are sent: 0x00 always, 0x10 for a new subscription, 0x20 never
 HANDLING_NEW = 0x10
-HANDLING_NEVER = 0x20
 _RESERVED_OPTIONS = 0xC0
 
 _CLIENT_REASONS = frozenset(

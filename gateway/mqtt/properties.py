@@ -91,7 +91,6 @@ OF_AUTH = _named("AUTH_METHOD AUTH_DATA REASON USER")
 
 _FLAGS = _named("PAYLOAD_FORMAT REQUEST_PROBLEM REQUEST_RESPONSE")  # bytes that are 0 or 1
 _NOT_ZERO = _named("RECEIVE_MAX PACKET_BYTES_MAX TOPIC_ALIAS SUBSCRIPTION_ID")
-_MANY = _named("USER")
 
 Value = int | bytes | tuple[bytes, bytes]
 

@@ -45,11 +45,6 @@ class Newest:
         self._total = 0
         self._sums: deque[tuple[int, int]] = deque()  # where each begins, and how many bytes
 
-    @property
-    def sum_count(self) -> int:
-        """How many sums there are."""
-        return len(self._sums)
-
     def add(self, offset: int, size: int) -> None:
         """Count the next message."""
         sums = self._sums

@@ -98,11 +98,6 @@ class FrameInput:
         self._tail = bytearray()
         self._wanted = 0  # bytes that the tail must have before it is looked at again
 
-    @property
-    def has_part(self) -> bool:
-        """Whether a part of a frame is there."""
-        return bool(self._tail)
-
     def receive_data(self, data: bytes) -> None:
         """Take bytes of the peer; to be followed by `cut` until it gives nothing."""
         self._pos = 0

@@ -4,17 +4,9 @@ import asyncio
 
 import pytest
 
-from gateway.inventory import describe_connection, take_page, text_of
+from gateway.inventory import describe_connection, text_of
 from tests.support.gateway import running_gateway
 from tests.support.mqtt_door import MemoryTransport
-
-
-def test_walk_is_taken_page_by_page_and_steps_without_an_entry_count():
-    walk = iter([1, None, 2, None, None, None, 3])
-    pages = []
-    while (page := take_page(walk, 2)) is not None:
-        pages.append(page)
-    assert pages == [[1], [2], [], [3]]
 
 
 def test_connection_that_nobody_came_in_by_has_no_user():

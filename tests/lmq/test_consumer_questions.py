@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from core.store.record_codec import encode_record
 from lmq import ConsumeStatus, FlowLimits, MessageQueue
 from lmq.consume_stats import ConsumeStats
 from lmq.consumer_questions import ConsumerQuestions
@@ -12,6 +11,7 @@ from lmq.consumption import ConcurrentConsumption, OrderlyConsumption, Supervisi
 from lmq.process_queue import ProcessQueue
 from lmq.remoting.commands import Command
 from lmq.subscription import make_subscription
+from tests.support.records import encode_record
 from tests.support.store import make_record
 
 pytestmark = pytest.mark.asyncio

@@ -21,7 +21,7 @@ METHOD, HEADER, BODY, END = 1, 2, 3, b"\xce"
 FRAME = struct.Struct(">BHI")
 NUMBERS = struct.Struct(">HHQB")  # class, method, delivery tag, multiple
 ACK = struct.Struct(">BHIHHQBB")
-BASIC, DELIVER, BASIC_ACK, BASIC_NACK = 60, 60, 80, 120
+BASIC, BASIC_ACK, BASIC_NACK = 60, 80, 120
 BODY_SIZE = struct.Struct(">Q")
 _CODES = {403: EXIT_DENIED, 530: EXIT_DENIED, 404: EXIT_MISSING}
 

@@ -12,7 +12,8 @@ from core.store.dispatch_set import encode_names
 from core.store.dispatcher import Dispatcher
 from core.store.head_index import HOLE, HeadIndex
 from core.store.queue_names import QueueNames
-from core.store.record_codec import Record, decode_record, encode_record, entry_code
+from core.store.record_codec import Record, decode_record
+from tests.support.records import encode_record, entry_code
 
 GOLDEN = Path(__file__).parents[2] / "data" / "rocketmq-5.5.0"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from core.store.flipped_bit import repairs
-from core.store.record_codec import encode_record
+from tests.support.records import encode_record
 from tests.support.store import make_record
 
 

@@ -18,8 +18,9 @@ from core.store.gap import (
 )
 from core.store.log_scan import LogScan
 from core.store.record import BLANK, fill_columns, find_gap_end, is_intact, record_size
-from core.store.record_codec import decode_record, encode_record
+from core.store.record_codec import decode_record
 from core.store.segments import first_store_ms
+from tests.support.records import encode_record
 from tests.support.store import make_record
 
 BASE = 1 << 30

@@ -11,9 +11,10 @@ from core.errors import CorruptRecordError, DiskFullError
 from core.message import KEYED_MAX, StoredBatch
 from core.store.key_index import TAKEN_MAX, KeyColumns, KeyIndex, hash_key, write_key_index, write_unknown_keys
 from core.store.queue_reader import read_record
-from core.store.record_codec import Record, encode_record
+from core.store.record_codec import Record
 from tests.support.crashes import crash_everywhere
 from tests.support.files import file_size_limit
+from tests.support.records import encode_record
 
 BASE = 7 << 28
 

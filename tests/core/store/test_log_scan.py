@@ -4,7 +4,7 @@ import pytest
 
 from core.message import StoredBatch
 from core.store.log_scan import LogScan
-from core.store.record_codec import encode_record
+from tests.support.records import encode_record
 from tests.support.store import make_record
 
 BASE = 1 << 20

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from core.message import StoredBatch
 from core.store.queue_reader import read_record
-from core.store.record_codec import encode_record
+from tests.support.records import encode_record
 from tests.support.store import NOW_MS, light, make_batch, make_record, open_store, publish, read_queue, retire
 
 SHARED_QUEUES = ("a", "b", "c")

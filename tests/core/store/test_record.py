@@ -17,7 +17,8 @@ from core.store.record import (
     is_intact,
     record_size,
 )
-from core.store.record_codec import decode_record, encode_record
+from core.store.record_codec import decode_record
+from tests.support.records import encode_record
 from tests.support.store import make_record
 
 

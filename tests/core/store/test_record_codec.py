@@ -8,7 +8,8 @@ import pytest
 from core.errors import CorruptRecordError
 from core.properties import decode_properties
 from core.store.record import record_size
-from core.store.record_codec import Record, decode_record, encode_record, entry_code, tags_code
+from core.store.record_codec import Record, decode_record
+from tests.support.records import encode_record, entry_code, tags_code
 from tests.support.store import make_record
 
 GOLDEN = Path(__file__).parents[2] / "data" / "rocketmq-5.5.0"

@@ -5,8 +5,8 @@ import pytest
 from core.message import StoredBatch
 from core.store.gap import make_blank, make_gaps
 from core.store.log_scan import LogScan
-from core.store.record_codec import encode_record
 from core.store.record_walk import fill_range, find_sets, find_way_on
+from tests.support.records import encode_record
 from tests.support.store import make_record
 
 BASE = 1 << 30

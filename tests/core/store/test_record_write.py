@@ -7,8 +7,9 @@ import pytest
 from core.message import StoredBatch
 from core.store.layout import MAGIC_V1, MAGIC_V2, SYS_BORN_V6, SYS_STORE_V6, UNIT_BEGINS, UNIT_ENDS, UNIT_GOES_ON
 from core.store.record import fill_columns, is_intact
-from core.store.record_codec import decode_record, encode_record
+from core.store.record_codec import decode_record
 from core.store.record_write import end_part, host_flags, magic_of, write_crc, write_topic
+from tests.support.records import encode_record
 from tests.support.store import make_record
 
 

@@ -9,8 +9,8 @@ import pytest
 from core.errors import DiskFullError, StoreError
 from core.store import segments as segments_module
 from core.store.layout import segment_name
-from core.store.record_codec import encode_record
 from core.store.segments import Segments, first_store_ms
+from tests.support.records import encode_record
 from tests.support.store import make_record
 
 SIZE = 64 * 1024

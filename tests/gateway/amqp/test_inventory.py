@@ -4,11 +4,7 @@ import pytest
 from pamqp.commands import Basic, Queue
 
 from core.lmq.queue_name import amqp_level_name
-from gateway.inventory import take_page
-
-
-def all_of(walk):
-    return [entry for entry in walk if entry is not None]
+from tests.support.walks import all_of, take_steps
 
 
 def test_connections_say_who_came_in_and_what_the_client_calls_them(world):
@@ -59,7 +55,7 @@ def test_walk_goes_on_while_queues_and_connections_go(world):
     for i in range(10):
         peer.declare(f"q{i}", exclusive=True)
     queues, connections = world.amqp.inventory().queues(), world.amqp.inventory().connections()
-    assert len(take_page(queues, 4)) == 4
+    assert len(take_steps(queues, 4)) == 4
     peer.vanish()
     assert all_of(queues) == []
     assert all_of(connections) == []

@@ -6,15 +6,15 @@ import pytest
 from pamqp.commands import Basic, Connection, Exchange, Queue, Tx
 
 from gateway.amqp.host_profile import QUEUES_MAX, HostProfile
-from gateway.inventory import take_page
 from gateway.settings import AmqpSettings, GatewaySettings
 from tests.support import amqp
 from tests.support.amqp_door import AmqpWorld
 from tests.support.amqp_queues import drain
+from tests.support.walks import all_of
 
 
 def queues_of(world):
-    return sorted((entry.vhost, entry.name) for entry in take_page(world.amqp.inventory().queues(), 1_000))
+    return sorted((entry.vhost, entry.name) for entry in all_of(world.amqp.inventory().queues()))
 
 
 def test_new_folder_has_one_virtual_host(world):

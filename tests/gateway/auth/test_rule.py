@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.auth.rule import Subject, keep_same, know_rules, make_rules
+from gateway.auth.rule import Subject, keep_same, make_rules
+from gateway.auth.rule_draft import RuleDraft
 from gateway.rule_settings import RuleSettings
 
 
@@ -75,7 +76,7 @@ def test_rules_that_stay_are_not_made_again_and_have_their_new_places():
     read_again = [RuleSettings(permit="allow", topics=(f"t/{i}",)) for i in (0, 1, 3, 4)]
     kept = keep_same(before, read_again)
     assert [any(one is other for other in before) for one in kept] == [True] * 4
-    again = make_rules(kept, "auth.rules", known=know_rules(rules))
+    again = RuleDraft([(kept, "auth.rules[{}]".format)], known=rules).make()
     assert again[1] is rules[1]
     assert (again[2].number, again[2].called, again[2].said) == (2, "auth.rules[2]", before[3])
     assert (rules[3].number, rules[3].called) == (3, "auth.rules[3]")

@@ -2,13 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.inventory import take_page
 from tests.support import mqtt
 from tests.support.logins import quick_hash
-
-
-def all_of(walk):
-    return [entry for entry in walk if entry is not None]
+from tests.support.walks import all_of, take_steps
 
 
 def test_connections_say_who_came_in_and_since_when(make_world):
@@ -54,7 +50,7 @@ def test_queues_of_filters_say_how_far_they_are_and_how_many_read_them(world):
 def test_walk_goes_on_while_sessions_come_and_go(world, kind):
     peers = [world.client(b"c%d" % i, (b"f/%d" % i, 0)) for i in range(20)]
     walk = getattr(world.door.inventory(), kind)()
-    first = take_page(walk, 5)
+    first = take_steps(walk, 5)
     assert len(first) == 5
     for peer in peers:
         peer.vanish()

@@ -197,12 +197,12 @@ def test_what_is_left_is_under_the_limit_and_not_much_less(sizes, bytes_max):
     for number, size in enumerate(sizes):
         newest.add(7 + number, size)
         kept = sum(sizes[newest.first - 7 : number + 1])
-        assert kept <= bytes_max or newest.sum_count == 1
+        assert kept <= bytes_max or len(newest._sums) == 1
         if newest.is_over:  # one sum more would have been too much
             assert kept + bytes_max // SUMS + 2 * max(sizes) >= bytes_max
         else:
             assert newest.first == 7
-        assert newest.sum_count <= 2 * SUMS + 2
+        assert len(newest._sums) <= 2 * SUMS + 2
 
 
 @given(st.lists(st.integers(1, 400), min_size=1, max_size=300), st.integers(1, 10_000), st.integers(0, 300))

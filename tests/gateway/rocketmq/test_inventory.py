@@ -2,11 +2,7 @@ from __future__ import annotations
 
 import json
 
-from gateway.inventory import take_page
-
-
-def all_of(walk):
-    return [entry for entry in walk if entry is not None]
+from tests.support.walks import all_of, take_steps
 
 
 def test_connections_say_what_the_client_calls_itself(site, peer):
@@ -33,7 +29,7 @@ def test_walk_goes_on_while_topics_and_connections_go(site, peer):
     for i in range(5):
         peer.send(b"x", topic=f"T{i}")
     walk, connections = site.door.inventory().queues(), site.door.inventory().connections()
-    assert len(take_page(walk, 1)) == 1
+    assert len(take_steps(walk, 1)) == 1
     for i in range(5):
         site.door.topics.delete(b"T%d" % i)
     peer.close()
