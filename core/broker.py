@@ -271,9 +271,13 @@ class Broker(ReaderTurns):
         """Return the durable table `name`; its changes are covered by `when_kept`."""
         return self.engine.table(name, rows)
 
-    def check_room(self) -> None:
+    def check_room(self, row_bytes: int = 0) -> None:
         """Check that a definition made now is likely to be kept soon; see `Engine.check_room`."""
-        self.engine.check_room()
+        self.engine.check_room(row_bytes)
+
+    def check_commits(self) -> None:
+        """Check that a deletion made now is likely to be kept soon; see `Engine.check_commits`."""
+        self.engine.check_commits()
 
     def places(self, name: str) -> Places:
         """Return the file of places `name`: numbers that change per message and survive a killed process."""

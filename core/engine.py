@@ -368,11 +368,21 @@ class Engine:
         """Return the durable table `name`, its rows in the version of `rows`, also those kept in older ones."""
         raise NotImplementedError
 
-    def check_room(self) -> None:
+    def check_room(self, row_bytes: int = 0) -> None:
         """Check that what is changed in a table now is likely to be kept soon; see `when_kept`.
+
+        `row_bytes`: the keys and values of what is put, where they are many.
 
         Raises:
             DiskFullError: There is no room: the change would not be kept, and not be answered, until there is.
+        """
+        raise NotImplementedError
+
+    def check_commits(self) -> None:
+        """Check that a change of a table that needs no room to speak of, such as a deletion, is likely to be kept soon.
+
+        Raises:
+            DiskFullError: Changes wait for room: this one would wait behind them.
         """
         raise NotImplementedError
 

@@ -283,9 +283,13 @@ class EmbeddedEngine(Engine):
         """Return the durable table `name`."""
         return self.store.table(name, rows)
 
-    def check_room(self) -> None:
+    def check_room(self, row_bytes: int = 0) -> None:
         """Check that what is changed in a table now is likely to be kept soon."""
-        self.store.definitions.check_room()
+        self.store.definitions.check_room(row_bytes)
+
+    def check_commits(self) -> None:
+        """Check that no commit of the tables waits for room."""
+        self.store.definitions.check_commits()
 
     def places(self, name: str) -> Places:
         """Return the file of places `name`."""

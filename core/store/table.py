@@ -5,16 +5,18 @@ Source: docs/storage-format.md, "Definitions".
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from core.errors import DataFolderUnusableError, DiskFullError, FlushFailedError, StoreError
 from core.parted import PartedMap
 from core.row_format import FIRST, UNSAID, RowFormat
-from core.store.disk import free_bytes
+from core.store.disk import allocate, free_bytes
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _VERSION_COLUMN = f"version INTEGER NOT NULL DEFAULT {UNSAID}"
@@ -23,6 +25,9 @@ _ROW_COLUMNS = f"(key BLOB PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NUL
 COVER_STEP_BYTES = 64 << 20  # so much of the log at most is to be read again at the start: a tenth of a second
 ROOM_BYTES_MIN = 1 << 20  # what a commit of some changes takes at most; SQLite writes whole pages, and some besides
 CHANGE_BYTES = 8 << 10  # a page of the database and one of its log, for each change that waits for its commit
+ROW_BYTES = 64  # what a row has beside its key and value
+FILL = 4  # a row takes its bytes in the database and in its log, in pages that may be half empty
+LOG_BYTES = 4 << 20  # some 1,000 pages, so many as SQLite's log has before it is copied back
 SLICE_MAX = 1_000  # changes that a commit writes, or forgets, in one step: some milliseconds
 _LOG_TABLE = "log"
 _COVERED_KEY = b"covered_until"
@@ -80,9 +85,12 @@ class Definitions:
         self._connection = connection
         self._tables: dict[str, Table] = {}
         self._slices: list[Changes] = []  # one dict of a hundred thousand takes 10 ms to grow
+        self._row_bytes = 0  # of what they put
         self._snapshot = Snapshot([])
         self._versions: dict[str, int] = {}  # of the rows of each table
         self._lacks_room = False  # the last commit found none; said by the thread that commits
+        self._log_path = path.with_name(path.name + "-wal")
+        self._file_bytes = 0  # of the database and its log, when the last commit began
         self._covered_until = self._kept_until = int.from_bytes(self._load(_LOG_TABLE).get(_COVERED_KEY, b""), "big")
 
     @classmethod
@@ -130,21 +138,38 @@ class Definitions:
         """Whether a change was not committed yet."""
         return bool(self._slices) or not self._snapshot.is_done
 
-    def check_room(self) -> None:
-        """Check that what is changed now is likely to be kept soon.
+    def check_room(self, row_bytes: int = 0) -> None:
+        """Check that what is changed now, rows of so many bytes if they are many, is likely to be kept soon.
 
         Raises:
             DiskFullError: There is no room for it, or a commit waits for room.
         """
-        waiting = sum(map(len, self._slices)) * CHANGE_BYTES
-        if self._lacks_room or free_bytes(self.path.parent) < ROOM_BYTES_MIN + waiting:
+        self.check_commits()
+        if free_bytes(self.path.parent) < ROOM_BYTES_MIN + self._room_for_waiting() + FILL * row_bytes:
             raise DiskFullError(self.path.name)  # it is told to clients
+
+    def check_commits(self) -> None:
+        """Check that no commit waits for room: a change that needs no more, such as a deletion, is kept soon.
+
+        Raises:
+            DiskFullError: One waits.
+        """
+        if self._lacks_room:
+            raise DiskFullError(self.path.name)
+
+    def _room_for_waiting(self) -> int:
+        """Return what the next commit takes at most: it writes each page of the database and of what is new once."""
+        waiting = sum(map(len, self._slices)) * CHANGE_BYTES + FILL * self._row_bytes
+        if waiting <= LOG_BYTES:
+            return waiting
+        return min(waiting, self._file_bytes + FILL * self._row_bytes)
 
     def note_change(self, name: str, key: bytes, value: bytes | None) -> None:
         """Queue a change for the next commit; called by the tables."""
         if not self._slices or len(self._slices[-1]) >= SLICE_MAX:
             self._slices.append({})
         self._slices[-1][name, key] = value
+        self._row_bytes += ROW_BYTES + len(key) + len(value or b"")
 
     @property
     def covered_until(self) -> int:
@@ -166,6 +191,7 @@ class Definitions:
         until = self._covered_until  # before the changes are taken, so that they are all there
         slices = self._slices
         self._slices = []
+        self._row_bytes = 0  # what is added meanwhile may count or not
         if until != self._kept_until and (slices or not 0 < until - self._kept_until < COVER_STEP_BYTES):
             slices.append({(_LOG_TABLE, _COVERED_KEY): until.to_bytes(8, "big")})
             self._kept_until = until
@@ -194,7 +220,23 @@ class Definitions:
         """
         if snapshot.is_done:
             return
-        slices = snapshot.slices
+        self._keep_room()
+        try:
+            yield from self._write(snapshot.slices)
+        except DiskFullError:
+            self._rewind()
+            try:
+                yield from self._write(snapshot.slices)
+            except DiskFullError:
+                self._lacks_room = True
+                raise
+        snapshot.is_done = True
+        self._lacks_room = False
+        while snapshot.slices:
+            snapshot.slices.pop()
+            yield
+
+    def _write(self, slices: list[Changes]) -> Iterator[None]:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -208,14 +250,27 @@ class Definitions:
                     self._connection.execute("ROLLBACK")
                 raise
         except sqlite3.Error as error:
-            translated = _translate(error, self.path)
-            self._lacks_room = isinstance(translated, DiskFullError)
-            raise translated from error
-        snapshot.is_done = True
-        self._lacks_room = False
-        while slices:
-            slices.pop()
-            yield
+            raise _translate(error, self.path) from error
+
+    def _keep_room(self) -> None:
+        """Give the database's log its room ahead: what is deleted can be written down on a full disk then.
+
+        SQLite writes the log anew from its beginning when all of it is in the database, and shortens it nowhere.
+        """
+        log_bytes = self._log_path.stat().st_size if self._log_path.exists() else LOG_BYTES
+        if log_bytes < LOG_BYTES:
+            fd = os.open(self._log_path, os.O_RDWR)
+            try:
+                with suppress(DiskFullError):  # the next commit tries it again
+                    allocate(fd, self._log_path, log_bytes, LOG_BYTES)
+            finally:
+                os.close(fd)
+        self._file_bytes = self.path.stat().st_size + log_bytes
+
+    def _rewind(self) -> None:
+        """Have the database's log written from its beginning: what it holds goes to where it belongs."""
+        with suppress(sqlite3.Error):  # the log is written on, then, and says whether it has room
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def let_go(self) -> None:
         """Let go of the database, without a commit."""

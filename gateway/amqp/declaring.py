@@ -166,6 +166,8 @@ class Declarer:
         if method.if_unused and found.bindings:
             reason = f"exchange '{name}' in vhost '{self._vhost.name}' in use"
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
+        if found.is_durable:
+            self._vhost.broker.check_commits()
         self._vhost.remove_exchange(found)
         if found.is_durable:
             self._vhost.unkept.note((EXCHANGE_ROW, name))
@@ -284,6 +286,8 @@ class Declarer:
             count = queue.ready_count(now_ms)
             if method.if_empty and count:
                 raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"{where} not empty")
+            if queue.is_durable:
+                self._vhost.broker.check_commits()
             tell = partial(_tell, self._vhost.remove(queue, channel))
             self._tell(Kind.QUEUE_DELETED, name=name)
         answer = None if method.nowait else QueueMethod.DeleteOk(message_count=count)
@@ -335,6 +339,8 @@ class Declarer:
     def _unbind(self, exchange: Exchange, binding: Binding, what: str, name: str) -> bool:
         """Take a binding back; return whether the answer waits until that is kept, also where it was gone before."""
         if binding in exchange.bindings:
+            if exchange.is_durable:
+                self._vhost.broker.check_commits()
             self._tell_binding(Kind.BINDING_DELETED, exchange.name, what, name, binding[1])
             if self._vhost.unbind(exchange, binding):
                 self._vhost.unkept.note((exchange.name, binding))

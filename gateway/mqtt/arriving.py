@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from core.errors import DiskFullError
+from core.errors import DiskFullError, LmqError
 from core.room import DISK_LOW
 from gateway.auth.credentials import OWN_PEER, Identity, LoginAnswer, Refusal
 from gateway.auth.left_logins import pack_login
@@ -227,7 +227,7 @@ class Arriving(Holding):
         if connect.will is not None:
             self._keep_will(connect.will, client_id, identity)
         if self._must_wait(entering, found):
-            door.broker.when_kept(entering.note_kept)
+            self._await_kept(entering, found)
         else:
             entering.note_kept(None)
         if entering.is_over:
@@ -313,28 +313,47 @@ class Arriving(Holding):
             door.claims.claim(client_id, entering.note_claim)
         if entering.claim_error is not None:
             return ConnectCode.SERVER_UNAVAILABLE, str(entering.claim_error)
-        if self._must_keep(entering) and not self._has_room():
+        try:
+            self._check_room(entering)
+        except DiskFullError:
             return ConnectCode.SERVER_UNAVAILABLE, f"no session can be kept: {DISK_LOW}"
         return None
 
-    def _must_keep(self, entering: Entering) -> bool:
-        """Return whether a client is let in only when something is written down: a session, its end, or a will."""
+    def _check_room(self, entering: Entering) -> None:
+        """Check that what is written down before a client is let in, is so soon: a session, its end, or a will.
+
+        Raises:
+            DiskFullError: It would wait for room.
+        """
         connect, before = entering.connect, self._door.sessions.outline(entering.client_id)
-        if connect.will is not None:
-            return True
-        if before is not None and before.is_persistent:
-            return connect.is_clean
-        return make_terms(connect, self._door.settings, self._limits).expiry_s > 0
+        had_durable = before is not None and before.is_persistent
+        has_durable = make_terms(connect, self._door.settings, self._limits).expiry_s > 0
+        if connect.will is not None or (has_durable and (connect.is_clean or not had_durable)):
+            self._door.broker.check_room()
+        elif had_durable and connect.is_clean:
+            self._door.broker.check_commits()
 
     def _must_wait(self, entering: Entering, found: Attachment) -> bool:
         """Return whether a client is let in only when what was changed is written down.
 
-        A full disk keeps nobody from what is stored: a session that was there before is resumed nevertheless.
+        A full disk keeps nobody from what is stored: a session that was there before is resumed nevertheless, unless
+        it is not on the disk itself yet.
         """
         has_will = entering.connect.will is not None
+        is_present = found.is_present and entering.client_id not in self._door.attachments.unkept
         if not (found.session.is_persistent or has_will or entering.had_durable):
             return False
-        return not found.is_present or has_will or self._has_room()
+        return not is_present or has_will or self._has_room()
+
+    def _await_kept(self, entering: Entering, found: Attachment) -> None:
+        if found.session.is_persistent and not found.is_present:
+            self._door.attachments.unkept.add(entering.client_id)
+        self._door.broker.when_kept(partial(self._note_kept, entering))
+
+    def _note_kept(self, entering: Entering, error: LmqError | None) -> None:
+        if error is None:
+            self._door.attachments.unkept.discard(entering.client_id)
+        entering.note_kept(error)
 
     def _has_room(self) -> bool:
         try:

@@ -59,6 +59,7 @@ class Attachments:
         self._metrics = metrics
         self.expiry_max_s = NEVER  # no session lives longer without a connection
         self.changes = 0  # goes up when a connection gets a session or leaves it
+        self.unkept: set[bytes] = set()  # clients with a new durable session that a killed process would lose
         self._connections: dict[bytes, Attached] = {}  # by client identifier
 
     def __iter__(self) -> Iterator[Attached]:

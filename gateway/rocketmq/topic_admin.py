@@ -147,7 +147,7 @@ class TopicAdmin:
                 leaves the group where it is, and gives nothing again that was acknowledged.
         """
         name = _named(request, "groupName", peer)
-        self._broker.check_room()  # else `drop` could come hours later, when the group is in use again
+        self._broker.check_commits()  # else `drop` could come hours later, when the group is in use again
         self._groups.delete(name)
         peer.actor().tell(Kind.GROUP_DELETED, group=name.decode())
         if flag_field(request, "cleanOffset", otherwise=False):

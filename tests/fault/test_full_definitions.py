@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 import socket
-import threading
 import time
+import urllib.error
+import urllib.request
 from contextlib import suppress
 
 import aio_pika
@@ -19,13 +22,12 @@ from lmq.remoting.request_codes import RequestCode
 from lmq.remoting.response_codes import ResponseCode
 from tests.support import mqtt
 from tests.support.amqp_clients import take
-from tests.support.gateway import GatewayProcess
+from tests.support.gateway import DOORS, GatewayProcess
 from tests.support.mqtt_client import MqttClient, split
 
 pytestmark = pytest.mark.slow
 
 WAIT_S = 10  # whatever is not answered in so long waits for room
-DISCONNECT = mqtt.packet(0xE0, b"")  # by which a session is written down as idle
 
 
 def fill(folder):
@@ -39,12 +41,27 @@ def fill(folder):
                 size //= 2
 
 
-def wait_for_line(gateway, text):
-    never = threading.Event()
-    until = time.monotonic() + WAIT_S
-    while not any(text in line for line in gateway.errors):
-        assert time.monotonic() < until, f"not said: {text}\n" + "".join(gateway.errors)
-        never.wait(0.02)
+def ask(gateway, method, path, body=None):
+    """Return the status of an answer of the API, which comes in time."""
+    said = None if body is None else json.dumps(body).encode()
+    asked = urllib.request.Request("http://{}:{}/api{}".format(*gateway.address("admin"), path), said, method=method)
+    asked.add_header("Authorization", "Basic " + base64.b64encode(b"guest:guest").decode())
+    asked.add_header("Content-Type", "application/json")
+    try:
+        with urllib.request.urlopen(asked, timeout=WAIT_S) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def get_stuck(gateway):
+    """Have the operator put so much that what the database has for that is full, too."""
+    for i in range(2_000):
+        status = ask(gateway, "PUT", f"/vhosts/{i}", {"description": "x" * 4_000})
+        if status == 503:
+            return
+        assert status == 201
+    raise AssertionError("the room has no end")
 
 
 def say(address, *packets, count=1):
@@ -172,18 +189,17 @@ def check_all_can_be_had(gateway, amqp, reader):
 @pytest.mark.parametrize("is_stuck", [False, True], ids=["no commit waits", "a commit waits"])
 def test_definitions_are_refused_while_there_is_no_room_and_made_again_when_there_is(small_disk, is_stuck):
     env = {"LMQ_STORE__DISK_FREE_BYTES_MIN": "0", "LMQ_STORE__SEGMENT_BYTES": str(1 << 20)}
-    with GatewayProcess(small_disk / "data", env=env) as gateway:
+    with GatewayProcess(small_disk / "data", env=env, doors=DOORS) as gateway:
         amqp, address = Amqp(gateway), gateway.address("mqtt")
         amqp.declare("q")
         asyncio.run(amqp.do(lambda channel: bind(channel, "plant.1")))
         amqp.put("q", b"kept")
         said = say(address, mqtt.connect(b"old", clean=False), mqtt.subscribe(1, (b"a", 1)), count=2)
         assert said == [mqtt.connack(), mqtt.suback(1, 1)]
-        with MqttClient(address, b"going") as going, MqttClient(address, b"reader") as reader:
+        with MqttClient(address, b"reader") as reader:
             fill(small_disk)
             if is_stuck:
-                going.send(DISCONNECT)
-                wait_for_line(gateway, "what is to be safe on disk waits for room")
+                get_stuck(gateway)
             check_refused(gateway, amqp, reader)
             check_going_on(gateway, amqp)
             (small_disk / "full").unlink()
@@ -193,4 +209,56 @@ def test_definitions_are_refused_while_there_is_no_room_and_made_again_when_ther
         amqp = Amqp(gateway)
         assert [amqp.declare(name) for name in ("q", "new", "other")] == [0] * 3
         assert say(gateway.address("mqtt"), mqtt.connect(b"new", clean=False)) == [mqtt.connack(session_present=True)]
+        assert gateway.stop() == 0
+
+
+POLICY = {"pattern": "q", "definition": {"max-length": 1}}
+CHANGES = [  # what an operator does
+    ("DELETE", "/queues/%2F/q0/contents", None),
+    ("DELETE", "/queues/%2F/q0", None),
+    ("DELETE", "/exchanges/%2F/x", None),
+    ("PUT", "/policies/%2F/p", POLICY),
+    ("DELETE", "/policies/%2F/before", None),
+    ("PUT", "/lmq/users/u/password", {"password": "other"}),
+    ("POST", "/lmq/users/u/disable", None),
+    ("DELETE", "/permissions/%2F/u", None),
+    ("DELETE", "/users/v", None),
+    ("DELETE", "/vhosts/v", None),
+    ("DELETE", "/lmq/sessions/old", None),
+    ("POST", "/lmq/retention", None),
+]
+GONE = ("/queues/%2F/q0", "/exchanges/%2F/x", "/policies/%2F/before", "/permissions/%2F/u", "/users/v", "/vhosts/v")
+
+
+def make_what_is_changed(gateway, amqp):
+    for name in ("q0", "q1"):
+        amqp.declare(name)
+    for user in ("u", "v"):
+        assert ask(gateway, "PUT", f"/users/{user}", {"password": "x", "tags": ""}) == 201
+    rights = {"configure": ".*", "write": ".*", "read": ".*"}
+    assert ask(gateway, "PUT", "/permissions/%2F/u", rights) == 201
+    assert ask(gateway, "PUT", "/policies/%2F/before", {"pattern": "q", "definition": {"max-length": 9}}) == 201
+    assert ask(gateway, "PUT", "/exchanges/%2F/x", {"type": "fanout", "durable": True}) == 201
+    assert ask(gateway, "PUT", "/vhosts/v") == 201
+    assert say(gateway.address("mqtt"), mqtt.connect(b"old", clean=False)) == [mqtt.connack()]
+
+
+def test_what_an_operator_changes_and_deletes_on_a_full_disk_is_done_and_kept(small_disk):
+    env = {"LMQ_STORE__DISK_FREE_BYTES_MIN": "0", "LMQ_STORE__SEGMENT_BYTES": str(1 << 20)}
+    with GatewayProcess(small_disk / "data", env=env, doors=DOORS) as gateway:
+        make_what_is_changed(gateway, Amqp(gateway))
+        fill(small_disk)
+        for method, path, body in CHANGES:
+            assert ask(gateway, method, path, body) in {200, 201, 204}, path
+        for i in range(600):  # more than the database's log has room for
+            assert ask(gateway, "PUT", "/policies/%2F/p", {**POLICY, "priority": i}) == 204
+        gateway.restart()
+        assert [ask(gateway, "GET", path) for path in GONE] == [404] * len(GONE)
+        assert ask(gateway, "GET", "/policies/%2F/p") == 200
+        assert say(gateway.address("mqtt"), mqtt.connect(b"old", clean=False)) == [mqtt.connack(3)]  # it is a new one
+        assert ask(gateway, "DELETE", "/queues/%2F/q1") == 204
+        (small_disk / "full").unlink()
+        wait_until_taken(Amqp(gateway))
+        gateway.restart()
+        assert ask(gateway, "GET", "/queues/%2F/q1") == 404
         assert gateway.stop() == 0

@@ -300,7 +300,7 @@ def _passed_on(name):
 PASSED_ON = (
     *("intern_queue", "find_queue", "queue_key", "queue_lines", "queue_count", "make_route", "set_store_host"),
     *("read_record", "record_version", "bytes_since", "replay_uncovered", "replay_from"),
-    *("table", "check_room", "places", "journal", "hold", "retire", "figures"),
+    *("table", "check_room", "check_commits", "places", "journal", "hold", "retire", "figures"),
 )
 for _name in PASSED_ON:
     setattr(LateEngine, _name, _passed_on(_name))

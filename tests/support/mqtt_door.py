@@ -203,9 +203,9 @@ class World:
         self.broker.room.note(free_bytes, is_full=is_full, now_ms=self.now_ms)
         self.turn()
 
-    def set_room_for_definitions(self, has_room):
-        """Let the disk have room for what is written down, or none at all."""
-        set_room_for_definitions(self.store, has_room)
+    def set_room_for_definitions(self, has_room, *, is_stuck=False):
+        """Let the disk have room for what is written down, or for no more than what is deleted, or for nothing."""
+        set_room_for_definitions(self.store, has_room, is_stuck=is_stuck)
 
     def turn(self):
         """Run turns and flushes until nothing is due."""

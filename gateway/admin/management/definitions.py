@@ -94,7 +94,7 @@ async def _import(view: AdminView, request: Request, only: str | None) -> Item:
     users = UserPlan(view.authenticator.stored, view.authenticator.quotas, view.authenticator.is_of_settings)
     try:
         await _check(plan, users, request, only)
-        view.broker.check_room()
+        view.broker.check_room(_bytes_of(request))  # a row takes no more than what asks for it
         await _do(plan.carry_out())
         await _do(users.carry_out())
         await keep(view.broker)
@@ -130,6 +130,12 @@ async def _read(request: Request) -> AsyncIterator[Member]:
     splitter.feed(decoder.decode(b"", final=True), is_last=True)
     async for member in walk(splitter.found()):
         yield member
+
+
+def _bytes_of(request: Request) -> int:
+    """Return how long a request is; 0 where it does not say so ahead."""
+    said = request.headers.get("content-length", "")
+    return int(said) if said.isdigit() else 0
 
 
 async def _do(work: Iterable[None]) -> None:

@@ -1,11 +1,14 @@
-"""Waits for what a request changed."""
+"""Waits for what a request changed; not for room on the disk."""
 
 from __future__ import annotations
 
 import asyncio
 
 from core.broker import Broker
-from core.errors import LmqError
+from core.errors import DiskFullError, LmqError
+from gateway.admin.management.failures import busy
+
+LOOK_S = 0.5  # between two looks whether it is room that is waited for
 
 
 async def keep(broker: Broker) -> None:
@@ -13,6 +16,7 @@ async def keep(broker: Broker) -> None:
 
     Raises:
         LmqError: The disk refuses them.
+        HTTPException: They are made, and wait until the disk has room for them.
     """
     done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -25,4 +29,10 @@ async def keep(broker: Broker) -> None:
             done.set_exception(error)
 
     broker.when_kept(take)
-    await done
+    while not done.done():
+        try:
+            broker.check_commits()
+        except DiskFullError as error:
+            raise busy(f"it is done, and kept when the disk has room again: {error}") from error
+        await asyncio.wait([done], timeout=LOOK_S)
+    done.result()

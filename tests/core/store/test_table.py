@@ -17,7 +17,15 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from core.errors import DataFolderUnusableError, DiskFullError, FlushFailedError
 from core.row_format import RowFormat
 from core.store import table as table_module
-from core.store.table import CHANGE_BYTES, COVER_STEP_BYTES, ROOM_BYTES_MIN, SLICE_MAX, Definitions
+from core.store.table import (
+    CHANGE_BYTES,
+    COVER_STEP_BYTES,
+    FILL,
+    LOG_BYTES,
+    ROOM_BYTES_MIN,
+    SLICE_MAX,
+    Definitions,
+)
 from tests.support.files import file_size_limit
 
 
@@ -149,12 +157,31 @@ def test_no_change_is_promised_where_the_disk_has_no_room_for_those_that_wait_an
         definitions.table("t").put(b"%d" % i, b"")
     with pytest.raises(DiskFullError):
         definitions.check_room()
-    free += (SLICE_MAX + 1) * CHANGE_BYTES
+    assert (SLICE_MAX + 1) * CHANGE_BYTES > LOG_BYTES  # so that it counts what the rows have
+    free += 2 * LOG_BYTES
     definitions.check_room()
+    with pytest.raises(DiskFullError):
+        definitions.check_room(row_bytes=2 * LOG_BYTES // FILL)
+    definitions.check_commits()  # what is deleted needs none
     definitions.close()
     free = ROOM_BYTES_MIN - 1
     with pytest.raises(DiskFullError):
         definitions.check_room()
+
+
+def test_many_small_changes_want_no_more_room_than_their_rows_take(tmp_path, monkeypatch):
+    definitions = Definitions.open(tmp_path / "d.db")
+    monkeypatch.setattr(table_module, "free_bytes", lambda _: 64 << 20)
+    for i in range(100_000):
+        definitions.table("t").put(b'["/","binding","exchange","queue-%06d","a.key"]' % i, b"{}")
+    definitions.check_room()
+    commit(definitions)
+    assert sum(file.stat().st_blocks * 512 for file in tmp_path.iterdir()) < 64 << 20
+    for i in range(100):
+        definitions.table("t").put(b"%d" % i, bytes(200_000))
+    with pytest.raises(DiskFullError):
+        definitions.check_room()
+    definitions.close()
 
 
 def test_a_disk_that_refuses_is_not_a_commit(tmp_path):

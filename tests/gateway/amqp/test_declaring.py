@@ -360,6 +360,33 @@ def test_no_room_for_a_new_durable_definition_ends_the_connection_and_changes_no
     assert other.call(method).name == f"{method.name}Ok"
 
 
+@pytest.mark.parametrize(
+    "method",
+    [
+        Queue.Delete(queue="q"),
+        Exchange.Delete(exchange="x"),
+        Queue.Unbind(queue="q", exchange="x", routing_key="k"),
+        Exchange.Unbind(destination="amq.fanout", source="x", routing_key="k"),
+    ],
+    ids=lambda method: method.name,
+)
+def test_what_is_deleted_on_a_full_disk_is_gone_unless_that_would_wait_for_room(world, method):
+    peer, other = world.client(), world.client()
+    peer.declare("q", durable=True)
+    peer.call(Exchange.Declare(exchange="x", exchange_type="topic", durable=True))
+    peer.call(Queue.Bind(queue="q", exchange="x", routing_key="k"))
+    peer.call(Exchange.Bind(destination="amq.fanout", source="x", routing_key="k"))
+    vhost = world.amqp.vhosts.find("/")
+    before = len(vhost), [list(exchange.bindings) for exchange in vhost.exchanges]
+    world.set_room_for_definitions(False, is_stuck=True)
+    close = peer.call(method)
+    assert (close.reply_code, close.reply_text) == (506, "RESOURCE_ERROR - no space left for definitions.db")
+    assert (len(vhost), [list(exchange.bindings) for exchange in vhost.exchanges]) == before
+    world.set_room_for_definitions(False)
+    assert other.call(method).name == f"{method.name}Ok"
+    assert (len(vhost), [list(exchange.bindings) for exchange in vhost.exchanges]) != before
+
+
 def test_a_declaration_behind_a_deletion_is_refused_where_that_would_wait_for_room(tmp_path):
     world = AmqpWorld(tmp_path, is_sync=True)
     peer, other = world.client(), world.client()

@@ -132,9 +132,34 @@ def test_client_that_is_taken_over_before_its_connack_gets_none(world):
     assert newer.take() == [mqtt.connack(session_present=True)]
 
 
-def test_no_session_begins_or_ends_and_no_will_is_left_while_the_disk_has_no_room_for_that(world):
-    world.client(b"old", (b"t", 1), clean=False).vanish()
+def test_a_session_ends_also_while_the_disk_has_no_room_for_another(world):
+    for name in (b"old", b"will"):
+        world.client(name, (b"t", 1), clean=False).vanish()
     world.set_room_for_definitions(False)
+    assert world.connect(b"old").take() == [mqtt.connack()]
+    assert world.connect(b"will", will=(b"w", b"gone", 0, False)).take() == [mqtt.connack(3)]
+    world.set_room_for_definitions(True)
+    assert world.connect(b"old", clean=False).take() == [mqtt.connack()]
+    assert world.connect(b"will", clean=False).take() == [mqtt.connack(session_present=True)]
+
+
+def test_a_session_that_is_not_on_the_disk_yet_is_not_resumed_before_it_is(world):
+    world.flushes_by_itself = False
+    first = world.connect(b"new", clean=False)
+    world.set_room_for_definitions(False, is_stuck=True)
+    second = world.connect(b"new", clean=False)
+    assert (first.take(), second.take()) == ([], [])
+    world.flushes_by_itself = True
+    world.turn()
+    assert second.take() == [mqtt.connack(session_present=True)]
+    world.flushes_by_itself = False
+    assert world.connect(b"new", clean=False).take() == [mqtt.connack(session_present=True)]
+    world.flushes_by_itself = True
+
+
+def test_no_session_begins_or_ends_and_no_will_is_left_while_changes_wait_for_room(world):
+    world.client(b"old", (b"t", 1), clean=False).vanish()
+    world.set_room_for_definitions(False, is_stuck=True)
     world.flushes_by_itself = False
     refused = [
         world.connect(b"new", clean=False),

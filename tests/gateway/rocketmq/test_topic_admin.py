@@ -252,8 +252,8 @@ def test_topics_and_groups_are_refused_while_the_disk_has_no_room_for_them(site,
 
 def test_a_group_is_not_deleted_while_that_would_wait_for_room(site, peer):
     set_group(peer)
-    set_room_for_definitions(site.store, False)
+    set_room_for_definitions(site.store, False, is_stuck=True)
     assert peer.ask(207, groupName="g", cleanOffset="true").code == 2
     assert list(json.loads(bytes(peer.ask(201).body))["subscriptionGroupTable"]) == ["g"]
-    set_room_for_definitions(site.store, True)
+    set_room_for_definitions(site.store, False)
     assert peer.ask(207, groupName="g", cleanOffset="true").code == 0

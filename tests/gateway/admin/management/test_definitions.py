@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from core.store import table
+from core.store.table import ROOM_BYTES_MIN
 from tests.support.admin import declare, managed_gateway
 from tests.support.full_definitions import set_room_for_definitions
 
@@ -52,7 +54,7 @@ async def test_only_administrators_may(tmp_path):
             assert (await ask("/api/definitions/%2F")).status_code == 401
 
 
-async def test_import_makes_nothing_while_the_disk_has_no_room_for_it(tmp_path):
+async def test_import_makes_nothing_while_the_disk_has_no_room_for_it(tmp_path, monkeypatch):
     async with managed_gateway(tmp_path) as (gateway, client):
         said = {"queues": [{"name": "q", "vhost": "/", "durable": True, "auto_delete": False, "arguments": {}}]}
         set_room_for_definitions(gateway.store, False)
@@ -61,4 +63,8 @@ async def test_import_makes_nothing_while_the_disk_has_no_room_for_it(tmp_path):
         assert answer.json()["reason"] == "not all was made: no space left for definitions.db"
         assert gateway.doors["amqp"].vhost.find("q") is None
         set_room_for_definitions(gateway.store, True)
+        free = ROOM_BYTES_MIN + (1 << 20)
+        monkeypatch.setattr(table, "free_bytes", lambda _: free)
+        long = json.dumps(said) + " " * (1 << 20)
+        assert (await client.post("/api/definitions", content=long)).status_code == 503
         assert (await client.post("/api/definitions", json=said)).json()["imported"] == {"queues": 1}
