@@ -1,0 +1,342 @@
+"""One group of a shared subscription: the pop that its members take from, and which member a message goes to.
+
+A message at QoS 1 is a member's until it acknowledges it, or until its connection is gone: then another gets it. One at
+QoS 2 is its session's for good from the moment it is sent, and done for the group: no other session gets it,
+MQTT-4.8.2-5. Offline members get nothing; a group without a connected member collects.
+"""
+
+from __future__ import annotations
+
+from array import array
+from itertools import takewhile
+from typing import Protocol
+
+from core.broker import Broker
+from core.lmq.queue_name import mqtt_queue_name
+from core.lmq.waiters import Reader
+from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, StoredBatch
+from core.metrics import DoorMetrics
+from core.stage import Stage
+from gateway.mqtt.assignment import HASHES, STICKY, Assignment, find_key
+from gateway.mqtt.exact import ExactJournal
+from gateway.mqtt.feeds import PlacesLike
+from gateway.mqtt.inflight import InflightWindow
+from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, PublishEncoder
+from gateway.mqtt.session import NO_SLOT, NOTHING_OWED, OFFLINE, SHARED, Session, Subscription
+from gateway.mqtt.sieve import keep, keep_wanted, make_form
+from gateway.mqtt.topics import split_share
+
+OWNER_PREFIX = b"mqtt:"  # of a group's name among those that share light queues
+TAKE_BYTES_MAX = 512 * 1024
+_EXACT = 2
+TURN_BYTES_MAX = 4 << 20  # handed out for one group in one turn; what is left waits for the next
+
+
+class SharedDesk(Protocol):
+    """What groups use of the door's deliveries."""
+
+    broker: Broker
+    metrics: DoorMetrics
+    encoder: PublishEncoder
+    inflight_max: int
+    exact: ExactJournal
+    places: PlacesLike
+
+    def drop_expired(self, batch: StoredBatch, now_ms: int, queue_ref: int = -1, reader: bytes = b"") -> None:
+        """Take what has outlived its time to live out of a batch."""
+
+    def let_go(self, session: Session, window: InflightWindow, number: int) -> None:
+        """Take a message out of a window: it is not this session's any more."""
+
+
+class Strategy(Protocol):
+    """How the door's groups choose among their members: one of `assignment`'s names, which a reload may change."""
+
+    strategy: str
+
+
+class SharedGroup(Reader):
+    """One group on one filter, and the reader that hands its messages out in turn."""
+
+    __slots__ = (
+        "_assigned",
+        "_batch",
+        "_desk",
+        "_members",
+        "_next",
+        "_owned",
+        "_pop",
+        "_sharing",
+        "light_name",
+        "owner",
+        "queue_ref",
+    )
+
+    def __init__(self, sharing: Strategy, desk: SharedDesk, topic_filter: bytes) -> None:
+        self._sharing = sharing
+        group, inner = split_share(topic_filter)
+        self.light_name = mqtt_queue_name(inner)
+        self.owner = OWNER_PREFIX + group
+        self.queue_ref = desk.broker.intern_queue(self.light_name)
+        self._desk = desk
+        self._pop = desk.broker.pop.open(self.light_name, self.owner, desk.broker.max_offset(self.queue_ref))
+        self._batch = StoredBatch(BATCH_COUNT_MAX)
+        self._members: list[Subscription] = []
+        self._next = 0  # whose turn it is
+        self._assigned = Assignment()
+        self._owned: set[int] = set()  # sent at QoS 2 by a process that is no more, and perhaps not done for the group
+
+    @property
+    def floor(self) -> int:
+        """The first offset that is not done."""
+        return self._pop.floor
+
+    @property
+    def next_offset(self) -> int:
+        """The first offset that no member was handed yet."""
+        return self._pop.next_offset
+
+    @property
+    def fresh_from(self) -> int:
+        """The first offset that no member had been handed when this process opened the group."""
+        return self._pop.fresh_from
+
+    def stage(self, offset: int) -> Stage:
+        """Return how far a message is."""
+        return self._pop.stage(offset)
+
+    def find_holder(self, offset: int) -> bytes:
+        """Return the client that has a message and has not acknowledged it, empty where none is known."""
+        for member in self._members:
+            if offset in (member.unacked or {}).values():
+                return member.session.client_id
+        return b""
+
+    def drop(self) -> None:
+        """Forget what was taken and done: the group is no more."""
+        self._desk.broker.pop.drop(self.light_name, self.owner)
+
+    def add(self, subscription: Subscription) -> None:
+        """Hand messages to a member, too, from the next turn on."""
+        if not self._members:
+            self._desk.broker.park(self.queue_ref, self)
+        subscription.state = SHARED
+        self._members.append(subscription)
+        subscription.session.shared.append(subscription)
+        self.run_soon()
+
+    def remove(self, subscription: Subscription) -> None:
+        """Hand a member nothing more, and what it has not acknowledged to others."""
+        subscription.state = OFFLINE
+        self._members.remove(subscription)
+        session = subscription.session
+        session.shared.remove(subscription)
+        unacked, subscription.unacked = subscription.unacked, None
+        for number in unacked or ():
+            assert session.window is not None
+            self._desk.let_go(session, session.window, number)
+        self._show_again([*(unacked or {}).values(), *self._assigned.take(subscription)])
+        self._assigned.take_back(subscription)
+        if not self._members:
+            self._desk.broker.unpark(self.queue_ref, self)
+            self._desk.broker.cancel_run(self)
+
+    def settle(self, subscription: Subscription, window: InflightWindow) -> None:
+        """Finish the messages that left a member's window: they are acknowledged."""
+        unacked = subscription.unacked or {}
+        done = list(takewhile(window.tail.__gt__, unacked))
+        if done:
+            self._finish([unacked.pop(number) for number in done])
+        if subscription.floor_slot != NO_SLOT:
+            is_empty = not window.count_of(subscription.source)
+            floor = NOTHING_OWED if is_empty else window.lowest_offset(subscription.source, NOTHING_OWED)
+            self._desk.places.set(subscription.floor_slot, floor)
+
+    def own(self, queue_offset: int) -> None:
+        """Hand a message to no member: one has it already, at QoS 2."""
+        self._owned.add(queue_offset)
+
+    def _show_again(self, offsets: list[int]) -> None:
+        if offsets:
+            self._pop.nack_many(array("q", sorted(offsets)), len(offsets))
+
+    def run_soon(self) -> None:
+        """Run in the next turn: a member has room again."""
+        if self._members:
+            self._desk.broker.request_run(self)
+
+    def reader_count(self) -> int:
+        """Return how many members are connected."""
+        return len(self._members)
+
+    def on_ready(self, now_ms: int) -> bool:
+        """Hand out what is there to the members that have room, in turn."""
+        budget = TURN_BYTES_MAX
+        while budget > 0:
+            taken = self._hand_out(now_ms)
+            if not taken:
+                return False
+            budget -= taken
+        self.run_soon()
+        return False
+
+    def _hand_out(self, now_ms: int) -> int:
+        """Give members with room what is theirs; return about how many bytes went out, 0 when nothing did."""
+        strategy = self._sharing.strategy
+        if strategy in HASHES:
+            return self._hand_out_by_key(strategy, now_ms)
+        if self._assigned.count:  # the strategy was another
+            self._show_again(self._assigned.take_all())
+        ready = self._pop.ready_count
+        takers = self._find_takers(strategy, now_ms) if ready > 0 else []
+        total = 0
+        for number, (place, subscription) in enumerate(takers):
+            left = len(takers) - number
+            share = min(-(-ready // left), self._room_of(subscription, now_ms))
+            taken = self._pop.take(self._batch, share, TAKE_BYTES_MAX, 0, now_ms) if share > 0 else 0
+            if taken <= 0:
+                break  # what is next is on its way
+            if taken * left > ready:
+                self._next = place + 1  # those after it got one less and come first next time
+            self._note_again(taken)
+            ready -= taken
+            total += self._batch.record_end[taken - 1] - self._batch.record_start[0]
+            self._deliver(subscription, now_ms)
+        self._batch.clear()
+        return total
+
+    def _find_takers(self, strategy: str, now_ms: int) -> list[tuple[int, Subscription]]:
+        """Return the members that have room, from the one whose turn it is on, each with its place."""
+        placed = list(enumerate(self._members))
+        first = self._next % max(len(placed), 1)
+        in_turn = placed[:1] if strategy == STICKY else placed[first:] + placed[:first]
+        return [(place, one) for place, one in in_turn if self._room_of(one, now_ms) > 0]
+
+    def _hand_out_by_key(self, strategy: str, now_ms: int) -> int:
+        """Take for the members that topic or publisher decide on, and send to those with room."""
+        members = sorted(self._members, key=_client_of)
+        batch = self._batch
+        if not members:
+            return 0
+        for member in members:
+            if self._room_of(member, now_ms) > 0:
+                self._assigned.take_back(member)
+        taken = self._pop.take(batch, min(self._assigned.room, BATCH_COUNT_MAX), TAKE_BYTES_MAX, 0, now_ms)
+        self._note_again(taken)
+        for i in range(max(taken, 0)):
+            member = self._assigned.choose(members, find_key(batch, i, strategy))
+            self._assigned.add(member, batch.queue_offset[i], now_ms)
+        total = max(taken, 0)
+        for member in members:
+            offsets = self._assigned.peek(member, min(self._room_of(member, now_ms), BATCH_COUNT_MAX))
+            found = self._pop.read_offsets(offsets, len(offsets), batch) if offsets else 0
+            if found <= 0:
+                continue
+            self._assigned.drop_first(member, found, now_ms)
+            kept = {batch.queue_offset[i] for i in range(batch.count)}
+            gone = [offset for offset in offsets[:found] if offset not in kept]
+            if gone:
+                self._finish(gone)
+            if batch.count:
+                total += batch.record_end[batch.count - 1] - batch.record_start[0]
+                self._deliver(member, now_ms)
+        batch.clear()
+        if self.is_full:
+            self._pass_by(members, now_ms)
+        return total
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more is taken, because too much waits for members."""
+        return self._assigned.room <= 0
+
+    def _pass_by(self, members: list[Subscription], now_ms: int) -> None:
+        """Give what is a stalled member's to members that have room, if any has."""
+        if not any(self._room_of(one, now_ms) > 0 for one in members):
+            return
+        for member in members:
+            if self._room_of(member, now_ms) <= 0 and self._assigned.is_stalled(member, now_ms):
+                self._show_again(self._assigned.pass_by(member))
+                self.run_soon()
+
+    def _room_of(self, subscription: Subscription, now_ms: int) -> int:
+        session = subscription.session
+        if session.outlet is None or not session.outlet.is_writable:
+            return 0
+        room = session.room(self._desk.inflight_max) if subscription.qos else BATCH_COUNT_MAX
+        return room if session.pace is None else min(room, session.pace.room(now_ms))
+
+    def _deliver(self, subscription: Subscription, now_ms: int) -> None:
+        """Send what was taken to a member."""
+        batch = self._batch
+        desk = self._desk
+        before = [batch.queue_offset[i] for i in range(batch.count)]
+        desk.drop_expired(batch, now_ms, self.queue_ref, self.owner)
+        if self._owned:
+            keep(batch, lambda i: batch.queue_offset[i] not in self._owned)
+            self._owned.difference_update(before)
+        too_large = keep_wanted(batch, subscription)
+        if too_large:
+            desk.metrics.drop("too_large_for_subscriber", too_large)
+        kept = {batch.queue_offset[i] for i in range(batch.count)}
+        done = [offset for offset in before if offset not in kept]
+        session = subscription.session
+        window = session.open_window(desk.inflight_max)
+        form = make_form(subscription, now_ms)
+        data = desk.encoder.encode(batch, subscription.qos, window.next_id(), 0, 0, form)
+        number = window.head
+        if subscription.qos:
+            window.push(batch, subscription.source, subscription.qos)
+            subscription.unacked = subscription.unacked or {}
+        exact = window.exact_between(number, window.head) if subscription.qos == _EXACT else []
+        if exact:
+            self._give_for_good(subscription, exact)
+        numbers = {each for each, _ in exact}
+        for i in range(batch.count):
+            if subscription.qos and _has_id(batch.flag[i]):
+                assert subscription.unacked is not None
+                if number in numbers:
+                    done.append(batch.queue_offset[i])
+                else:
+                    subscription.unacked[number] = batch.queue_offset[i]
+                number += 1
+            else:
+                done.append(batch.queue_offset[i])
+        self._note_sent(session, now_ms)
+        if done:
+            self._finish(sorted(done))
+        assert session.outlet is not None
+        session.outlet.write(data)
+
+    def _note_sent(self, session: Session, now_ms: int) -> None:
+        """Count what the encoder has for a session."""
+        desk = self._desk
+        count, size = self._batch.count, desk.encoder.body_bytes
+        if session.pace is not None:
+            session.pace.note(count, size, now_ms)
+        desk.metrics.messages_out += count
+        desk.metrics.bytes_out += size
+
+    def _note_again(self, taken: int) -> None:
+        """Count what was taken, where members had it before: new messages and others are never taken together."""
+        if taken > 0 and self._batch.attempt[0] > 1:
+            self._desk.metrics.redelivered += taken
+
+    def _give_for_good(self, subscription: Subscription, exact: list[tuple[int, int]]) -> None:
+        """Write down which messages at QoS 2 are a session's now, before they are done for the group."""
+        slot = subscription.floor_slot
+        if slot != NO_SLOT:
+            self._desk.exact.note_sent(subscription.session, slot, exact)
+            lowest = min(offset for _, offset in exact)
+            self._desk.places.set(slot, min(self._desk.places.get(slot), lowest))
+
+    def _finish(self, offsets: list[int]) -> None:
+        self._pop.ack_many(array("q", offsets), len(offsets))
+
+
+def _client_of(subscription: Subscription) -> bytes:
+    return subscription.session.client_id
+
+
+def _has_id(flag: int) -> bool:
+    return flag & FLAG_MARK_MASK != FLAG_MARK or flag & FLAG_QOS_MASK > 0
