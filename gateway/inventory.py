@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from core.long_list import make_long_list
 from core.stage import Stage
 from gateway.address import format_address
 from gateway.auth.credentials import Identity
 from gateway.net.protocol import Transport
+
+Thing = TypeVar("Thing")
 
 
 class ConnectionEntry(NamedTuple):
@@ -155,7 +158,7 @@ class Inventory(ABC):
 
     def connections(self) -> Iterator[ConnectionEntry | None]:
         """Give the open connections."""
-        return map(self.describe_open, list(self.open_connections()))
+        return map(self.describe_open, take_each(self.open_connections()))
 
     @abstractmethod
     def open_connections(self) -> Iterable[Any]:
@@ -205,6 +208,17 @@ class Inventory(ABC):
     @abstractmethod
     def fates(self, light_queue: bytes, offset: int) -> Iterator[FateEntry | None]:
         """Give how far each reader of a light queue is with the message at an offset, as the door knows now."""
+
+
+def take_each(things: Iterable[Thing]) -> Iterator[Thing]:
+    """Give each of the things that there are now, in no order; some may go before their turn.
+
+    Each is let go of when the next one is asked for: what went meanwhile is freed by and by, not in one go at the end.
+    """
+    left = make_long_list(things)
+    del things  # which may be a list, too
+    while left:
+        yield left.pop()
 
 
 def describe_connection(transport: Transport, identity: Identity | None, client: str) -> ConnectionEntry:

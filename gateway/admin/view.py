@@ -36,7 +36,7 @@ from gateway.auth.api_tokens import ApiTokens
 from gateway.auth.authenticator import Authenticator
 from gateway.carriage import SecureAddress
 from gateway.door import Door
-from gateway.inventory import PlaceEntry
+from gateway.inventory import PlaceEntry, take_each
 from gateway.memory import MemoryWatch
 from gateway.mqtt.door import MqttDoor
 from gateway.net.descriptors import Capacity
@@ -119,7 +119,7 @@ class AdminView:
         yield from penalty_families(self.authenticator.penalties, time.time_ns() // 1_000_000)
 
     def _consumed(self) -> Iterator[tuple[VirtualHost, SharedQueue, str]]:
-        for connection in list(self.amqp.connections):
+        for connection in take_each(self.amqp.connections):
             if connection.vhost is not None:
                 for channel in channels_of(connection):
                     for consumer in list(channel.consumers.values()):
@@ -130,7 +130,7 @@ class AdminView:
             yield from door.inventory().places()
 
     def _count_channels(self) -> Iterator[int]:
-        return (len(channels_of(connection)) for connection in list(self.amqp.connections))
+        return (len(channels_of(connection)) for connection in take_each(self.amqp.connections))
 
     @property
     def amqp(self) -> AmqpDoor:

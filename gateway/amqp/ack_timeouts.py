@@ -52,11 +52,14 @@ def find_overdue(channel: Channel, default_ms: int, now_ms: int) -> AmqpError | 
     return AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
 
 
-def check_all(channels: Iterable[tuple[Channel, Overdue]], default_ms: int, now_ms: int) -> Iterator[None]:
-    """Close the channels that are overdue, in steps."""
-    for i, (channel, close) in enumerate(channels):
+def check_all(channels: Iterable[tuple[Channel, Overdue] | None], default_ms: int, now_ms: int) -> Iterator[None]:
+    """Close the channels that are overdue, in steps; None stands for a look that found none to be asked."""
+    for i, found in enumerate(channels):
         if i % STEP_CHANNELS == STEP_CHANNELS - 1:
             yield
+        if found is None:
+            continue
+        channel, close = found
         error = None if channel.is_closing else find_overdue(channel, default_ms, now_ms)
         if error is not None:
             close(channel, error)

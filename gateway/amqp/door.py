@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set as AbstractSet
 from functools import partial
 
-from gateway.amqp.ack_timeouts import CHECK_INTERVAL_MS, Overdue, check_all
+from gateway.amqp.ack_timeouts import CHECK_INTERVAL_MS, STEP_CHANNELS, Overdue, check_all
 from gateway.amqp.channel import Channel
 from gateway.amqp.handler import AmqpHandler
-from gateway.amqp.inventory import AmqpInventory
+from gateway.amqp.inventory import AmqpInventory, channels_of
 from gateway.amqp.services import AmqpServices, OpenConnection
 from gateway.door import Address, Door, Interval, Listen, find_listening
+from gateway.inventory import take_each
 from gateway.net.protocol import Transport
 from gateway.settings import AmqpSettings, GatewaySettings
 
@@ -80,7 +81,7 @@ class AmqpDoor(AmqpServices, Door):
         """Close channels whose consumers leave a delivery unacknowledged for too long."""
         if self.checking is None:
             self.checking = check_all(self._channels(now_ms), self.settings.consumer_timeout_ms, now_ms)
-            self.vhosts.chores.start(self._check())
+            self.vhosts.chores.start(self._check(), is_long=len(self.connections) > STEP_CHANNELS)
 
     def _check(self) -> Iterator[None]:
         try:
@@ -88,12 +89,14 @@ class AmqpDoor(AmqpServices, Door):
         finally:
             self.checking = None
 
-    def _channels(self, now_ms: int) -> Iterator[tuple[Channel, Overdue]]:
-        """Give all channels, each with how it is closed."""
-        for one in list(self.connections):
-            if one.output.connection is not None:
-                for channel in list(one.output.connection.channels.values()):
-                    yield channel, partial(one.close_channel, now_ms)
+    def _channels(self, now_ms: int) -> Iterator[tuple[Channel, Overdue] | None]:
+        """Give the channels that wait for acknowledgements, each with how it is closed; None where none does."""
+        for one in take_each(self.connections):
+            waiting = [channel for channel in channels_of(one) if channel.unacked.live or channel.ack_marks]
+            if not waiting:
+                yield None
+            for channel in waiting:
+                yield channel, partial(one.close_channel, now_ms)
 
     def tend(self, now_ms: int) -> None:
         """Drop expired messages."""

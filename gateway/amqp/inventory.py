@@ -25,6 +25,7 @@ from gateway.inventory import (
     QueueEntry,
     SessionEntry,
     describe_connection,
+    take_each,
     text_of,
 )
 
@@ -67,7 +68,7 @@ class AmqpInventory(Inventory):
     def open_channels(self) -> Iterator[OpenChannel | None]:
         """Give the channels of all connections as the door has them."""
         connections = self._services.connections
-        for one in list(connections):
+        for one in take_each(connections):
             if not _is_shown(one) or one not in connections:
                 yield None
                 continue
@@ -180,7 +181,7 @@ class AmqpInventory(Inventory):
         """Give, by connection, the consumer that has a message, or had it last as far as its channel remembers."""
         if stage not in {Stage.TAKEN, Stage.DONE}:
             return
-        for connection in list(self._services.connections):
+        for connection in take_each(self._services.connections):
             for channel in channels_of(connection) if connection.vhost is vhost else ():
                 ring = channel.unacked
                 for number, slot in enumerate(channel.slots):

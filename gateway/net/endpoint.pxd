@@ -21,3 +21,5 @@ cdef class Endpoint:
     cdef public object turn_away
     cdef public object events
     cdef public object ways
+
+    cpdef release(self, str host, str refusal)

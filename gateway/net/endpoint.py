@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import logging
 
-from gateway.events import Events
+from gateway.events import Actor, Events, Kind
 from gateway.limits_settings import AddressLimitsSettings
+from gateway.logs import tell
 from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
 from gateway.net.limits import ConnectionLimits, ListenerLimits
 from gateway.net.paces import NO_LIMITS, AddressRates, Connects, ListenerRates, Paces
-from gateway.net.protocol import HandlerFactory
+from gateway.net.protocol import HandlerFactory, Transport
 from gateway.net.shares import Shares
 from gateway.runtime import Clock, CoarseTimer, TurnRunner
 from gateway.way_names import Ways
 
 LOGGER = logging.getLogger(__name__)
+CONNECTIONS = logging.getLogger("gateway.net.transport")  # the name that operators look for
 
 
 class Endpoint:
@@ -117,3 +119,28 @@ class Endpoint:
         self.refused[kind] = self.refused.get(kind, 0) + 1
         self.events.churn.note_connection(self.name, peer, reason)
         LOGGER.warning("refused connection door=%s peer=%s reason=%s", self.name, peer, reason)
+
+    def tell_connected(self, connection: Transport) -> None:
+        """Say that a connection came that is let in."""
+        tell(CONNECTIONS, "connected conn=%d door=%s peer=%s", connection.conn_id, self.name, connection.peer)
+        self.events.churn.note_connection(self.name, connection.peer)
+        if self.events.is_heard:
+            self.events.tell(Kind.CONNECTION_CREATED, self._actor(connection))
+
+    def tell_lost(self, connection: Transport, reason: str) -> None:
+        """Say that a connection is gone that was let in."""
+        said = "disconnected conn=%d door=%s peer=%s reason=%s"
+        tell(CONNECTIONS, said, connection.conn_id, self.name, connection.peer, reason)
+        if self.events.is_heard:
+            self.events.tell(Kind.CONNECTION_CLOSED, self._actor(connection), reason=reason)
+
+    def _actor(self, connection: Transport) -> Actor:
+        return Actor(self.events, self.name, connection.conn_id, connection.peer)
+
+    def release(self, host: str, refusal: str) -> None:
+        """Count a connection no more that is gone, by the host that the limits know it by."""
+        self.connections -= 1
+        if refusal:
+            self.limits.release_turned()
+        else:
+            self.limits.release(host)

@@ -6,6 +6,7 @@ cdef long long _SHARE_NS
 cdef long long _READS_NS
 cdef long long _WAITING_NS
 cdef long long _DEAR_NS
+cdef long long _CHEAP_NS
 
 
 @cython.final
@@ -17,6 +18,7 @@ cdef class Shares:
     cdef dict _spent_ns
     cdef bint _is_called
     cdef long long _used_ns
+    cdef long long _cheap_ns
     cdef long long _began_ns
     cdef long long _until_ns
 
@@ -29,6 +31,12 @@ cdef class Shares:
 
     @cython.locals(took_ns="long long", spent_ns="long long")
     cpdef bint end(self, sharer) except -1
+
+    cpdef long long begin_aside(self) except? 0
+
+    cpdef end_aside(self, long long began_ns)
+
+    cdef _count(self, long long took_ns)
 
     cpdef wait(self, sharer)
 

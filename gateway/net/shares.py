@@ -17,11 +17,13 @@ from core.metrics import LoopMetrics
 SHARE_NS = 1_000_000  # of one connection: some 2,500 messages, or 50 subscriptions
 READS_NS = 4_000_000  # of all connections that are read in one turn; with more than that the rest waits
 WAITING_NS = 2_000_000  # of all that wait; they come before what is read, which gets its own part
-DEAR_NS = 100_000  # a read that takes less is not counted: most are of a few messages
+DEAR_NS = 100_000  # work that takes less is counted together: most reads are of a few messages
+CHEAP_NS = 500_000  # of it together, before that counts: to begin a turn anew costs as much as a small message
 _SHARE_NS = SHARE_NS
 _READS_NS = READS_NS
 _WAITING_NS = WAITING_NS
 _DEAR_NS = DEAR_NS
+_CHEAP_NS = CHEAP_NS
 
 
 class Sharer(Protocol):
@@ -53,6 +55,7 @@ class Shares:
         self._spent_ns: dict[Sharer, int] = {}  # in this turn, by those whose reads were dear
         self._is_called = False  # the loop will call `_next_turn`
         self._used_ns = 0  # of this turn
+        self._cheap_ns = 0  # that nobody had counted yet
         self._began_ns = 0
         self._until_ns = 0  # end of the share under way
 
@@ -73,14 +76,31 @@ class Shares:
     def end(self, sharer: Sharer) -> bool:
         """End the share under way; return whether nothing of it is left in this turn."""
         took_ns = self._now_ns() - self._began_ns
+        self._count(took_ns)
         if took_ns < _DEAR_NS:
             return False
         self._metrics.share_ns_max = max(self._metrics.share_ns_max, took_ns)
-        self._used_ns += took_ns
         spent_ns = self._spent_ns.get(sharer, 0) + took_ns
         self._spent_ns[sharer] = spent_ns
-        self._call_next()
         return spent_ns >= _SHARE_NS
+
+    def begin_aside(self) -> int:
+        """Return the moment at which small work begins that is no connection's share, such as its end."""
+        return self._now_ns()
+
+    def end_aside(self, began_ns: int) -> None:
+        """Count that work as what is read is counted."""
+        self._count(self._now_ns() - began_ns)
+
+    def _count(self, took_ns: int) -> None:
+        """Count work of this turn."""
+        if took_ns < _DEAR_NS:
+            self._cheap_ns += took_ns
+            if self._cheap_ns < _CHEAP_NS:
+                return
+            took_ns, self._cheap_ns = self._cheap_ns, 0
+        self._used_ns += took_ns
+        self._call_next()
 
     def wait(self, sharer: Sharer) -> None:
         """Have `go_on` called in a later turn, once, after all that wait already."""
@@ -95,7 +115,7 @@ class Shares:
     def _next_turn(self) -> None:
         """Let those that wait go on, as many as fit; what is read after them has a part of its own."""
         self._is_called = False
-        self._used_ns = 0
+        self._used_ns = self._cheap_ns = 0
         self._spent_ns.clear()
         for _ in range(len(self._waiting)):
             self._waiting.popleft().go_on()

@@ -19,6 +19,8 @@ cdef class SocketTransport(Transport):
     cdef bint _is_known
     cdef bytes _untaken
     cdef bint _has_more
+    cdef bint _has_ended
+    cdef str _lost_reason
     cdef bint _is_waiting
     cdef bint _is_reading
     cdef bint _is_held_back
@@ -57,6 +59,17 @@ cdef class SocketTransport(Transport):
     cdef bint _has_left(self) except -1
 
     cdef bint _is_ending(self) except -1
+
+    cpdef eof_received(self)
+
+    @cython.locals(handler=ConnectionHandler, shares=Shares, began_ns="long long")
+    cdef _tell_end(self)
+
+    @cython.locals(shares=Shares, stream=PlainStream)
+    cpdef connection_lost(self, exc)
+
+    @cython.locals(endpoint=Endpoint, handler=ConnectionHandler, began_ns="long long")
+    cdef _forget(self)
 
     cdef _tell_lost(self, str reason)
 

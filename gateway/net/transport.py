@@ -7,8 +7,6 @@ import logging
 from typing import cast
 
 from gateway.address import UNIX_HOST, UNKNOWN_HOST, format_address, pack_host
-from gateway.events import Actor, Kind
-from gateway.logs import tell
 from gateway.net.endpoint import Endpoint
 from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.net.streams.plain import PlainStream, fileno_of, has_unread, peer_of
@@ -26,25 +24,10 @@ class SocketTransport(Transport):
     """One connection. By its methods also an `asyncio.Protocol`, for the loop."""
 
     __slots__ = (
-        "_close_until_ms",
-        "_counted_host",
-        "_end_until_ms",
-        "_endpoint",
-        "_handler",
-        "_has_more",
-        "_held",
-        "_is_full",
-        "_is_held_back",
-        "_is_known",
-        "_is_read",
-        "_is_reading",
-        "_is_waiting",
-        "_socket",
-        "_stream",
-        "_untaken",
-        "_watched_at",
-        "timer_slot",
-    )
+        "_close_until_ms", "_counted_host", "_end_until_ms", "_endpoint", "_handler", "_has_ended", "_has_more",
+        "_held", "_is_full", "_is_held_back", "_is_known", "_is_read", "_is_reading", "_is_waiting",
+        "_lost_reason", "_socket", "_stream", "_untaken", "_watched_at", "timer_slot",
+    )  # fmt: skip
 
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__()
@@ -59,6 +42,8 @@ class SocketTransport(Transport):
         self._is_known = False  # it has said something
         self._untaken = b""  # what was read and the handler was not given yet
         self._has_more = False  # the handler left some of what it was given
+        self._has_ended = False  # the peer sends no more, and the handler was not told yet
+        self._lost_reason = ""  # not empty: the socket is gone, and the handler was not told yet
         self._is_waiting = False  # for its share of a turn
         self._is_reading = True  # the handler takes bytes
         self._is_held_back = False  # nothing is taken, paused or not
@@ -118,10 +103,7 @@ class SocketTransport(Transport):
         if self.refusal and endpoint.turn_away is not None:
             connect = endpoint.turn_away
         else:
-            tell(LOGGER, "connected conn=%d door=%s peer=%s", self.conn_id, self.door, self.peer)
-            endpoint.events.churn.note_connection(self.door, self.peer)
-            if endpoint.events.is_heard:
-                endpoint.events.tell(Kind.CONNECTION_CREATED, self._actor())
+            endpoint.tell_connected(self)
         try:
             self._handler = connect(self)
         except Exception as error:
@@ -184,6 +166,11 @@ class SocketTransport(Transport):
     def go_on(self) -> None:
         """Work for a share of this turn; called by the loop's `Shares`."""
         self._is_waiting = False
+        if self._lost_reason:
+            self._forget()
+            return
+        if self._has_ended:
+            self._tell_end()
         if not self._is_open():
             return
         if self._may_take():  # else it goes on when it may
@@ -225,53 +212,66 @@ class SocketTransport(Transport):
         self.data_received(data)
 
     def eof_received(self) -> bool:
-        """Tell the handler, which closes once it has answered; True, for the loop, while that is to come."""
+        """Tell the handler, in a turn that has room; it closes once it has answered. True while that is to come."""
         if self._handler is None or self._is_ending():
             return False
-        now_ms = self._endpoint.clock.now_ms()
+        self._has_ended = True
+        if self._endpoint.shares.may_read():
+            self._tell_end()
+        else:
+            self._wait()
+        return self._close_until_ms == 0
+
+    def _tell_end(self) -> None:
+        handler, shares = self._handler, self._endpoint.shares
+        self._has_ended = False
+        if handler is None or self._is_ending():
+            return
+        began_ns, now_ms = shares.begin_aside(), self._endpoint.clock.now_ms()
         self._end_until_ms = now_ms + LINGER_MS
         try:
-            self._handler.on_eof(now_ms)
+            handler.on_eof(now_ms)
         except Exception as error:
             self._fail(error)
-        if self._close_until_ms:
-            return False
-        self._endpoint.timer.watch(self)
-        return True
+        if not self._close_until_ms:
+            self._endpoint.timer.watch(self)
+        shares.end_aside(began_ns)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell the handler, once, and forget the connection."""
+        """Tell the handler, once, and forget the connection: in this turn or, where it is full, in a later one."""
         if self._socket is None:
             return
-        reason = self.end_reason or (f"connection lost: {exc}" if exc is not None else "closed by the peer")
-        endpoint = self._endpoint
-        handler, self._handler, self._socket = self._handler, None, None
+        self._lost_reason = self.end_reason or (f"connection lost: {exc}" if exc is not None else "closed by the peer")
+        self._socket = None
         stream, self._stream = self._stream, None
         if stream is not None:
             stream.lose()
         self.is_writable = False
+        shares = self._endpoint.shares
+        if shares.may_read():
+            self._forget()
+        elif not self._is_waiting:
+            self._is_waiting = True
+            shares.wait(self)
+
+    def _forget(self) -> None:
+        endpoint = self._endpoint
+        began_ns = endpoint.shares.begin_aside()
+        reason, self._lost_reason = self._lost_reason, ""
+        handler, self._handler = self._handler, None
         endpoint.table.discard(self)
-        endpoint.connections -= 1
-        if self.refusal:
-            endpoint.limits.release_turned()
-        else:
-            endpoint.limits.release(self._counted_host)
+        endpoint.release(self._counted_host, self.refusal)
         if handler is not None:
             try:
                 handler.on_closed(endpoint.clock.now_ms())
             except Exception:
                 LOGGER.exception("closing failed conn=%d peer=%s", self.conn_id, self.peer)
         self._tell_lost(reason)
+        endpoint.shares.end_aside(began_ns)
 
     def _tell_lost(self, reason: str) -> None:
-        if self.refusal:  # which was said
-            return
-        tell(LOGGER, "disconnected conn=%d door=%s peer=%s reason=%s", self.conn_id, self.door, self.peer, reason)
-        if self._endpoint.events.is_heard:
-            self._endpoint.events.tell(Kind.CONNECTION_CLOSED, self._actor(), reason=reason)
-
-    def _actor(self) -> Actor:
-        return Actor(self._endpoint.events, self.door, self.conn_id, self.peer)
+        if not self.refusal:  # which was said
+            self._endpoint.tell_lost(self, reason)
 
     def pause_writing(self) -> None:
         """The output passed the high water mark."""

@@ -1,12 +1,38 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 
 import pytest
 
-from gateway.inventory import describe_connection, text_of
+from gateway.inventory import describe_connection, take_each, text_of
 from tests.support.gateway import running_gateway
 from tests.support.mqtt_door import MemoryTransport
+
+
+class Thing:
+    """Anything that is freed at once when nobody holds it."""
+
+
+def test_each_is_given_once_and_let_go_of_when_the_next_one_is_asked_for():
+    things = [Thing() for _ in range(3)]
+    known = [weakref.ref(thing) for thing in things]
+    each = take_each(things)
+    first = next(each)
+    things.clear()
+    for left in (3, 2, 1):
+        assert sum(one() is not None for one in known) == left
+        first = next(each, None)
+    assert first is None
+    assert [one() for one in known] == [None] * 3
+
+
+def test_what_comes_meanwhile_is_not_given():
+    things = {1, 2, 3}
+    each = take_each(things)
+    given = [next(each)]
+    things |= {4, 5}
+    assert sorted([*given, *each]) == [1, 2, 3]
 
 
 def test_connection_that_nobody_came_in_by_has_no_user():

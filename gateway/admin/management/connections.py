@@ -17,7 +17,7 @@ from gateway.admin.rosters.roster import Part, Roster
 from gateway.admin.rosters.walked_parts import WalkedPart
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
-from gateway.inventory import ConnectionEntry
+from gateway.inventory import ConnectionEntry, take_each
 
 CONNECTIONS = APIRouter()
 PROTOCOLS = {"amqp": "AMQP 0-9-1", "mqtt": "MQTT", "rocketmq": "RocketMQ"}
@@ -102,7 +102,7 @@ class ConnectionRoster(Roster[str, Placed]):
             entry = inventory.describe_open(connection)
             return "" if entry is None else entry.name
 
-        return WalkedPart(lambda: list(inventory.open_connections()), name, tell, inventory.connection_changes)
+        return WalkedPart(lambda: take_each(inventory.open_connections()), name, tell, inventory.connection_changes)
 
 
 def _walk(view: AdminView) -> Iterator[Placed | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pamqp.commands import Basic, Channel
 
+from gateway.amqp.ack_timeouts import STEP_CHANNELS
 from tests.support.amqp_door import AmqpWorld
 
 LIMIT_MS = 1_800_000
@@ -129,3 +130,17 @@ def test_the_settings_say_the_time_of_all_others(tmp_path, engine_maker, setting
     wait(world, 2 * LIMIT_MS)
     assert bool(peer.take()) == is_closed
     world.close()
+
+
+def test_among_many_connections_one_is_found_in_a_turn_that_looks_at_the_clock(world):
+    others = [world.client() for _ in range(STEP_CHANNELS)]
+    peer = consume(world, **{"x-consumer-timeout": 5_000})
+    peer.publish(b"1", key="q")
+    wait(world, 5_000, 1_000)
+    assert len(peer.messages()) == 1
+    world.now_ms += 1_000
+    world.amqp.check_acknowledgements(world.now_ms)
+    assert peer.take() == []
+    world.turn()
+    assert peer.take()[-1].reply_text == reason(1, 5_000)
+    assert [other.take() for other in others] == [[]] * STEP_CHANNELS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.metrics import LoopMetrics
-from gateway.net.shares import DEAR_NS, READS_NS, SHARE_NS, WAITING_NS, Shares
+from gateway.net.shares import CHEAP_NS, DEAR_NS, READS_NS, SHARE_NS, WAITING_NS, Shares
 
 
 class Loop:
@@ -104,12 +104,36 @@ def test_shares_of_one_turn_add_up_where_one_is_read_again_and_again():
     assert loop.worked == ["a"] * 8
 
 
-def test_cheap_reads_are_not_counted_and_call_nobody():
+def test_a_few_cheap_reads_are_not_counted_and_call_nobody():
     loop = Loop()
-    for _ in range(1_000):
+    for _ in range(CHEAP_NS // DEAR_NS):
         Worker(loop, "a", DEAR_NS - 1).go_on()
     assert loop.shares.may_read()
     assert not loop.calls
+
+
+def test_cheap_reads_by_the_hundred_fill_a_turn_and_the_next_one_has_room_again():
+    loop = Loop()
+    reads = 0
+    while loop.shares.may_read():
+        Worker(loop, "a", DEAR_NS // 2).go_on()
+        reads += 1
+    assert READS_NS <= reads * (DEAR_NS // 2) <= READS_NS + CHEAP_NS
+    assert loop.metrics.share_ns_max == 0
+    loop.turn()
+    assert loop.shares.may_read()
+    assert not loop.calls
+
+
+def test_what_is_done_aside_counts_as_what_is_read():
+    loop = Loop()
+    while loop.shares.may_read():
+        began_ns = loop.shares.begin_aside()
+        loop.now_ns += DEAR_NS
+        loop.shares.end_aside(began_ns)
+    assert loop.now_ns == 10**15 + READS_NS
+    loop.turn()
+    assert loop.shares.may_read()
 
 
 def test_the_longest_share_is_known():

@@ -138,3 +138,43 @@ async def test_connection_that_is_lost_while_work_is_left_is_closed_and_does_not
         await run_turns()
         assert handler.calls[-1] == "closed"
         writer.close()
+
+
+async def test_ends_that_a_turn_has_no_room_for_are_told_in_later_ones():
+    async with open_site() as site:
+        clients = [await site.connect() for _ in range(5)]
+        for reader, writer in clients:
+            writer.write(b"x")
+            assert await reader.readexactly(1) == b"x"
+        moments = itertools.count(0, READS_NS)  # each of them fills a turn
+        site.endpoint.shares = Shares(asyncio.get_running_loop().call_soon, LoopMetrics(), moments.__next__)
+        for _, writer in clients[:-1]:
+            writer.write_eof()
+        clients[-1][1].transport.abort()
+        for handler in site.handlers:
+            await handler.until("closed")
+        assert [handler.calls for handler in site.handlers[:-1]] == [["data", "eof", "closed"]] * 4
+        assert site.endpoint.connections == 0
+        assert len(site.endpoint.table) == 0
+        for _, writer in clients:
+            writer.close()
+
+
+async def test_what_a_handler_left_is_done_though_the_peer_ended_when_the_turn_was_full():
+    async with open_site() as site:
+        site.prepare = lambda handler: setattr(handler, "closes_at_eof", False)
+        moments = itertools.count(0, READS_NS)
+        site.endpoint.shares = Shares(asyncio.get_running_loop().call_soon, LoopMetrics(), moments.__next__)
+        reader, writer = await site.connect()
+        writer.write(b"x")
+        assert await reader.readexactly(1) == b"x"
+        (handler,) = site.handlers
+        writer.write_eof()
+        await handler.until("eof")
+        handler.left = 1
+        handler.transport.request_turn()
+        await handler.until("on")
+        assert handler.calls == ["data", "eof", "on"]
+        handler.transport.abort()
+        await handler.until("closed")
+        writer.close()
