@@ -12,6 +12,8 @@ from gateway.version import VERSION
 from tests.support.sources import PACKAGES, ROOT
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+PRESENT = [path for path in DOCUMENTS if path.parent.name != "decisions" and path.name != "CHANGELOG.md"]  # not history
+_PLACE = re.compile(r"`((?:core|gateway|lmq|spark_analytics|tests|deploy)/[\w./-]+)`")
 _LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 
 
@@ -30,6 +32,18 @@ def test_every_setting_says_what_it_means():
 def test_links_between_documents_lead_somewhere(path):
     missing = [link for link in _LINK.findall(path.read_text()) if not (path.parent / link).exists()]
     assert not missing
+
+
+@pytest.mark.parametrize("path", PRESENT, ids=lambda path: str(path.relative_to(ROOT)))
+def test_places_of_the_source_that_documents_name_are_there(path):
+    named = [ROOT / place for place in _PLACE.findall(path.read_text())]
+    assert [place for place in named if not place.exists() and not place.with_name(f"{place.name}.py").exists()] == []
+
+
+def test_architecture_names_every_package():
+    page = (ROOT / "docs/architecture.md").read_text()
+    packages = [path.parent.relative_to(ROOT) for name in PACKAGES for path in ROOT.glob(f"{name}/**/__init__.py")]
+    assert [str(one) for one in packages if f"`{one}/`" not in page and f"`{one.name}/`" not in page] == []
 
 
 def test_make_targets_of_the_documents_exist():
