@@ -156,6 +156,11 @@ class HostDraft:
         self._bindings.append(DraftBinding(source, destination, key, match, leads_to_exchange=True))
         return True
 
+    def reads_arguments(self, source: str) -> bool:
+        """Return whether the arguments of bindings that lead from an exchange mean something."""
+        exchange = self._table.find(source)
+        return exchange is not None and exchange.rule == HEADERS
+
     def _find_source(self, name: str) -> Exchange | None:
         if name == DEFAULT:
             raise AmqpError(ReplyCode.ACCESS_REFUSED, "operation not permitted on the default exchange")

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import CONSISTENT_HASH, DELAYED, Exchange
-from gateway.amqp.federation import HOPS_MAX
+from gateway.amqp.federation import DOWNSTREAM_NAME, DOWNSTREAM_VHOST, HOPS_MAX
 from gateway.amqp.field_table import Field
 from gateway.amqp.queue_arguments import check_same_argument
 from gateway.amqp.reply_codes import ReplyCode
@@ -17,6 +17,9 @@ from gateway.amqp.traits import HASH_HEADER, HASH_PROPERTY, PROPERTIES, HashedBy
 
 ALTERNATE = "alternate-exchange"
 DELAYED_TYPE = "x-delayed-type"
+KNOWN = frozenset(
+    (ALTERNATE, DELAYED_TYPE, HASH_HEADER, HASH_PROPERTY, HOPS_MAX, DOWNSTREAM_NAME, DOWNSTREAM_VHOST)
+)  # what means something for one type of exchange or another
 
 
 def find_alternate(arguments: Mapping[str, Field], what: str) -> str | None:

@@ -5,7 +5,8 @@ Texts and their order are RabbitMQ's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 
 from core.queues.terms import QueueTerms, resolve_terms
 from gateway.amqp.argument_rules import (
@@ -96,12 +97,19 @@ def check_arguments(arguments: Mapping[str, Field], what: str) -> KeptArguments:
     return kept | _find_small({name: field for name, field in arguments.items() if name not in RULES})
 
 
+def find_unkept(arguments: Mapping[str, Field]) -> Iterable[str]:
+    """Return the names of the arguments that a queue with these would not keep."""
+    unknown = {name: field for name, field in arguments.items() if name not in RULES}
+    return unknown.keys() - _find_small(unknown).keys() if unknown else ()
+
+
 def _find_small(unknown: Mapping[str, Field]) -> KeptArguments:
     """Return what is kept of arguments that mean nothing here, to be told and exported: texts, numbers and flags."""
     kept: KeptArguments = {}
     room = UNKNOWN_BYTES_MAX
     for name, field in unknown.items():
-        if field.text is None and field.kind != "bool" and field.kind not in INTEGERS:
+        is_number = field.kind in INTEGERS or (isinstance(field.value, float) and math.isfinite(field.value))
+        if field.text is None and field.kind != "bool" and not is_number:
             continue
         room -= len(name.encode()) + (len(field.value) if isinstance(field.value, bytes) else NUMBER_BYTES)
         if room < 0:

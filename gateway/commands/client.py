@@ -14,6 +14,7 @@ GUEST = "guest"  # as RabbitMQ's tools come in, from the gateway's own machine o
 TIMEOUT_S = 30
 CODES = {401: EXIT_DENIED, 403: EXIT_DENIED, 404: EXIT_MISSING, 409: EXIT_NOT_NOW}
 NOT_IN, SERVER_ERRORS = 401, 500
+PLAIN_MAX = 200  # characters of a plain text that is told
 
 
 class AdminClient:
@@ -94,13 +95,14 @@ class AdminClient:
             said = f"cannot ask the gateway at {self._admin}: {reason}"
             code = EXIT_UNREACHABLE
             if isinstance(reason, ssl.SSLCertVerificationError):
-                said += "; SSL_CERT_FILE in the environment names a file with an authority of your own"
+                said += _authority_hint()
             if isinstance(error, BadStatusLine) and not isinstance(error, RemoteDisconnected):
                 said = f"that is no admin API at {self._admin}: {_speaks(str(error))}"
             if isinstance(error, urllib.error.HTTPError) and self._may_be_guest(error.code, user):
                 return self._send(method, path, body, GUEST)
             if isinstance(error, urllib.error.HTTPError):
-                said, code = _refusal(error.read()) or said, _code_of(error.code)
+                body = error.read()
+                said, code = _refusal(body) or f"{said}{_plain(body)}", _code_of(error.code)
             if self._is_quiet:
                 raise typer.Exit(code) from error
             refuse(said, error, code=code)
@@ -125,6 +127,23 @@ def quote(name: str) -> str:
 def _speaks(line: str) -> str:
     """Return what speaks there, by what it answers a question of HTTP."""
     return "it speaks AMQP" if line.startswith("AMQP") else "it does not speak HTTP"
+
+
+def _authority_hint() -> str:
+    """Return what to do where nobody vouches for the certificate of the gateway."""
+    import os
+    from pathlib import Path
+
+    named = os.environ.get("SSL_CERT_FILE")
+    if named and not Path(named).is_file():
+        return f"; SSL_CERT_FILE in the environment names {named}, and there is no such file"
+    return "; SSL_CERT_FILE in the environment names a file with an authority of your own"
+
+
+def _plain(body: bytes) -> str:
+    """Return the reason in an answer of plain text, such as that of a door that wants TLS."""
+    text = body.decode("utf-8", "replace")
+    return f": {text}" if text.isprintable() and not text.startswith("<") and 0 < len(text) <= PLAIN_MAX else ""
 
 
 def _code_of(status: int) -> int:

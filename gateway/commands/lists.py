@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Annotated, Any, NamedTuple
@@ -9,6 +10,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from gateway.commands.client import AdminClient, quote
+from gateway.commands.completing import complete_vhosts
 from gateway.commands.finding import show_queue
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.output import Column, has, print_facts, print_json, print_table, show_answer
@@ -16,6 +18,9 @@ from gateway.commands.refusing import refuse
 
 PAGE_SIZE = 500
 NAMED_MAX = 3  # of a list in a cell: others are counted
+VhostOption = Annotated[
+    str | None, typer.Option("--vhost", help="Only of this virtual host.", autocompletion=complete_vhosts)
+]
 NameOption = Annotated[str, typer.Option("--name", help="Only rows with this in their name.")]
 SortOption = Annotated[str | None, typer.Option("--sort", help="Sort by this column, or by another field of --json.")]
 ReverseOption = Annotated[bool, typer.Option("--reverse", help="Reverse the order: descending, in most lists.")]
@@ -34,6 +39,7 @@ class Kind(NamedTuple):
     shows_message: bool = False  # for which one has to log in
     spare: tuple[str, ...] = ()  # columns that are left out first where a terminal is narrow
     greatest: str | None = None  # the field that is sorted by, the highest first, where nothing is said
+    in_vhost: str = ""  # the path of those of one virtual host; empty where they are of none
 
 
 def _columns(**keys: str) -> tuple[Column, ...]:
@@ -53,6 +59,7 @@ KINDS = (
         ),
         "/api/lmq/queues/{}",
         spare=("light queue", "next", "kept", "readers", "vhost"),
+        in_vhost="/api/lmq/queues",
     ),
     Kind(
         "connections",
@@ -64,6 +71,7 @@ KINDS = (
         ),
         "/api/connections/{}",
         spare=("bytes in", "bytes out", "since", "channels", "vhost", "client"),
+        in_vhost="/api/vhosts/{}/connections",
     ),
     Kind(
         "channels",
@@ -76,6 +84,7 @@ KINDS = (
         ),
         "/api/channels/{}",
         spare=("unconfirmed", "prefetch", "vhost", "consumers", "client"),
+        in_vhost="/api/vhosts/{}/channels",
     ),
     Kind(
         "consumers",
@@ -87,6 +96,7 @@ KINDS = (
         ),
         "",
         spare=("vhost", "prefetch", "user", "tag", "active", "channel"),
+        in_vhost="/api/consumers/{}",
     ),
     Kind(
         "sessions",
@@ -123,6 +133,7 @@ KINDS = (
         _columns(name="name", vhost="vhost", type="type", durable="durable", arguments="arguments"),
         "",
         spare=("arguments", "durable"),
+        in_vhost="/api/exchanges/{}",
     ),
     Kind(
         "bindings",
@@ -134,6 +145,7 @@ KINDS = (
         ),
         "",
         spare=("arguments", "type", "vhost"),
+        in_vhost="/api/bindings/{}",
     ),
     Kind(
         "deadletters",
@@ -185,6 +197,7 @@ def make_list(kind: Kind) -> Callable[..., None]:
 
     def list_things(
         *,
+        vhost: VhostOption = None,
         name: NameOption = "",
         sort: SortOption = None,
         reverse: ReverseOption = False,
@@ -200,9 +213,12 @@ def make_list(kind: Kind) -> Callable[..., None]:
         if key is None and kind.greatest is not None:
             key, reverse = kind.greatest, not reverse
         question = {"page": 1, "page_size": limit, "name": name or None, "sort": key, "sort_reverse": reverse or None}
+        path = kind.path if vhost is None else kind.in_vhost.format(quote(vhost))
+        if path == kind.path:
+            question["vhost"] = vhost
 
         def ask() -> dict[str, Any]:
-            found: dict[str, Any] = client.get(kind.path, question)
+            found: dict[str, Any] = client.get(path, question)
             if key is not None and found["items"] and not any(has(row, key) for row in found["items"]):
                 columns = ", ".join(column.title for column in kind.columns)
                 refuse(f"--sort {sort}: {kind.name} have no such field; columns are {columns}")
@@ -211,6 +227,10 @@ def make_list(kind: Kind) -> Callable[..., None]:
         show_answer(ask, partial(_tell, kind), as_json=as_json, watch=watch, key="items")
 
     list_things.__doc__ = kind.text
+    if not kind.in_vhost:
+        told = inspect.signature(list_things, eval_str=True)
+        shown = [one for name, one in told.parameters.items() if name != "vhost"]
+        list_things.__signature__ = told.replace(parameters=shown)  # type: ignore[attr-defined]  # typer reads it
     return list_things
 
 

@@ -7,7 +7,7 @@ import json
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator
 from typing import Literal
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus, unquote_plus
 
 from fastapi import APIRouter, Response
 from pamqp.commands import Exchange as ExchangeMethod, Queue as QueueMethod
@@ -147,7 +147,8 @@ async def unbind(
 
 def _find(view: AdminView, vhost: str, source: str, letter: Letter, destination: str, key: str) -> Placed:
     for placed in _between(view, vhost, source, letter, destination):
-        if tell_binding(placed)["properties_key"] == key:
+        told = tell_binding(placed)["properties_key"]
+        if key in {told, unquote_plus(told)}:  # it is quoted already: some clients quote it once more, some do not
             return placed
     raise not_found()
 
@@ -228,11 +229,15 @@ def tell_binding(placed: Placed) -> Item:
 
 
 def properties_key(routing_key: str, arguments: Item) -> str:
-    """Return what a binding is called among those between the same two: `~` where it has no key and no arguments."""
+    """Return what a binding is called among those between the same two: `~` where it has no key and no arguments.
+
+    The routing key in it is quoted as in a path, as RabbitMQ quotes it.
+    """
+    quoted = quote_plus(routing_key).replace("~", "%7E")
     if not arguments:
-        return routing_key.replace("~", "%7E") or "~"
+        return quoted or "~"
     digest = hashlib.blake2s(json.dumps(arguments, sort_keys=True).encode(), digest_size=6).digest()
-    return f"{routing_key.replace('~', '%7E')}~{urlsafe_b64encode(digest).decode()}"
+    return f"{quoted}~{urlsafe_b64encode(digest).decode()}"
 
 
 KIND: Kind[Placed] = Kind(name=lambda placed: placed[1], describe=tell_binding)

@@ -6,7 +6,7 @@ Making it is idempotent: what is there is left as it is.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, Field as Bounded, ValidationError
@@ -14,11 +14,13 @@ from pydantic import BaseModel, BeforeValidator, Field as Bounded, ValidationErr
 from gateway.admin.management.declared import Table, as_table
 from gateway.admin.management.names import OPERATOR_POLICY
 from gateway.amqp.argument_rules import CLASSIC, QUEUE_TYPE, TYPES
-from gateway.amqp.definition_draft import HostDraft
+from gateway.amqp.definition_draft import HostDraft, read_arguments
 from gateway.amqp.errors import AmqpError
+from gateway.amqp.exchange_arguments import KNOWN
 from gateway.amqp.exchanges import DELAYED, KINDS
 from gateway.amqp.host_profile import LIMITS, HostProfile
 from gateway.amqp.policies import ALL, InvalidPolicyError, Policy, check_policy
+from gateway.amqp.queue_arguments import find_unkept
 from gateway.amqp.virtual_hosts import VirtualHosts
 from gateway.auth.user_quotas import find_fault
 from gateway.plain_errors import tell_wrong
@@ -275,7 +277,8 @@ class Plan:
             return
         draft = self._draft(said.vhost)
         properties = {"durable": said.durable, "auto_delete": said.auto_delete, "internal": said.internal}
-        self._try(what, "exchanges", lambda: draft.add_exchange(said.name, said.type, said.arguments, **properties))
+        if self._try(what, "exchanges", lambda: draft.add_exchange(said.name, said.type, said.arguments, **properties)):
+            self._leave_out_arguments(said.arguments.keys() - KNOWN, what)
 
     def _take_queue(self, item: object) -> None:
         said = self._read(SaidQueue, "queue", item)
@@ -288,7 +291,8 @@ class Plan:
         arguments = {QUEUE_TYPE: kind, **said.arguments} if kind and not is_usual else said.arguments
         properties = {"durable": said.durable, "auto_delete": said.auto_delete}
         what = f"queue '{said.name}' in vhost '{said.vhost}'"
-        self._try(what, "queues", lambda: draft.add_queue(said.name, arguments, **properties))
+        if self._try(what, "queues", lambda: draft.add_queue(said.name, arguments, **properties)) and said.arguments:
+            self._leave_out_arguments(find_unkept(read_arguments(said.arguments)), what)
 
     def _take_binding(self, item: object) -> None:
         said = self._read(SaidBinding, "binding", item)
@@ -299,7 +303,14 @@ class Plan:
             return
         draft = self._draft(said.vhost)
         bind = draft.bind_exchange if said.destination_type == "exchange" else draft.bind_queue
-        self._try(what, "bindings", lambda: bind(said.source, said.destination, said.routing_key, said.arguments))
+        if self._try(what, "bindings", lambda: bind(said.source, said.destination, said.routing_key, said.arguments)):
+            is_read = bool(said.arguments) and draft.reads_arguments(said.source)
+            self._leave_out_arguments(() if is_read else said.arguments, what)
+
+    def _leave_out_arguments(self, names: Iterable[str], what: str) -> None:
+        """Say which arguments of what is taken are not kept."""
+        for name in sorted(names):
+            self.left_out.append(f"argument '{name}' of {what}: it has no meaning here")
 
     def _read(self, form: type[Said], kind: str, item: object) -> Said | None:
         if isinstance(item, dict) and self._only is not None:
@@ -326,20 +337,21 @@ class Plan:
             self._drafts[vhost] = HostDraft(vhost, found, has_topic_space=is_topic_space, queue_type=profile.queue_type)
         return self._drafts[vhost]
 
-    def _try(self, what: str, section: str, take: Callable[[], bool]) -> None:
-        """Take an item; where the gateway does not have what it asks for, it is left out and that is said."""
+    def _try(self, what: str, section: str, take: Callable[[], bool]) -> bool:
+        """Take an item, and return whether it is taken; where the gateway has no such thing, that is said."""
         try:
             is_taken = take()
         except AmqpError as error:
             if "inequivalent" in error.reason:
                 self._problem(f"{what} is there, and differs: {error.reason}")
-                return
+                return False
             self.left_out.append(f"{what}: {error.reason}")
-            return
+            return False
         if is_taken:
             self._count(section)
         else:
             self.left_out.append(f"{what}: one of its ends is not there")
+        return is_taken
 
     def _leave_out(self, section: str, item: object) -> None:
         if not isinstance(item, dict):

@@ -47,6 +47,7 @@ def _walk(view: AdminView, scope: Scope) -> Iterator[Placed]:
 def tell_exchange(placed: Placed) -> Item:
     """Return an exchange as the API tells it."""
     vhost, exchange = placed
+    policy = vhost.policies.rule_exchange(vhost.name, exchange.name).policy
     return {
         "name": exchange.name,
         "vhost": vhost.name,
@@ -55,7 +56,7 @@ def tell_exchange(placed: Placed) -> Item:
         "auto_delete": exchange.is_auto_delete,
         "internal": exchange.is_internal,
         "arguments": exchange_arguments(exchange),
-        "policy": None,
+        "policy": None if policy is None else policy.name,
         "user_who_performed_action": "",
     }
 

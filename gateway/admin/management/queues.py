@@ -21,6 +21,7 @@ from gateway.admin.rosters.roster import Roster
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
 from gateway.amqp.argument_rules import QUEUE_TYPE
+from gateway.amqp.consumer import Consumer
 from gateway.amqp.inventory import count_messages
 from gateway.amqp.policies import Policy
 from gateway.amqp.queue_arguments import type_of
@@ -31,6 +32,7 @@ from gateway.inventory import text_of
 QUEUES = APIRouter()
 CONSUMERS_MAX = 100  # told of one queue
 STANDING = {"rate": 0.0}  # of most queues
+NO_SOLE_CONSUMER = {"exclusive_consumer_tag": None, "single_active_consumer_tag": None}
 Placed = tuple[VirtualHost, SharedQueue]
 
 
@@ -152,8 +154,7 @@ def tell_queue(view: AdminView, vhost: VirtualHost, queue: SharedQueue) -> Item:
         "policy": _name_of(ruling.policy),
         "operator_policy": _name_of(ruling.operator),
         "effective_policy_definition": ruling.definition,
-        "exclusive_consumer_tag": None,
-        "single_active_consumer_tag": None,
+        **_sole_consumer(queue),
         "lmq": {
             "light_queue": text_of(queue.light_name),
             "first_offset": max(first, queue.first_offset),
@@ -161,6 +162,17 @@ def tell_queue(view: AdminView, vhost: VirtualHost, queue: SharedQueue) -> Item:
             "oldest_at_ms": ends.oldest_at_ms,
             "newest_at_ms": ends.newest_at_ms,
         },
+    }
+
+
+def _sole_consumer(queue: SharedQueue) -> Item:
+    """Return the tag of the consumer that gets everything, by either rule."""
+    first = queue.consumers[0] if queue.consumers else None
+    if not isinstance(first, Consumer):
+        return NO_SOLE_CONSUMER
+    return {
+        "exclusive_consumer_tag": first.tag if first.exclusive else None,
+        "single_active_consumer_tag": first.tag if queue.terms.is_single_active else None,
     }
 
 

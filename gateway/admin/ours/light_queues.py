@@ -31,13 +31,18 @@ DoorName = Literal["amqp", "mqtt", "rocketmq"]
 
 @LIGHT_QUEUES.get("/queues")
 async def list_light_queues(
-    view: View, looker: Looker, asked: Asked, door: Annotated[DoorName | None, Query()] = None
+    view: View,
+    looker: Looker,
+    asked: Asked,
+    door: Annotated[DoorName | None, Query()] = None,
+    vhost: Annotated[str | None, Query(max_length=255)] = None,
 ) -> Response:
     """The light queues of all doors, or of one: AMQP queues, MQTT filters, queues of RocketMQ's topics.
 
-    A caller that does not see all is told of AMQP queues in virtual hosts that it may enter.
+    Of a virtual host they are its AMQP queues. A caller that does not see all is told of AMQP queues in virtual hosts
+    that it may enter.
     """
-    scope = find_scope(view, looker, None)
+    scope = find_scope(view, looker, vhost)
     roster = view.rosters.get(("light", door, scope), lambda: LightRoster(view, door, scope))
     return await answer_kept(asked, _kind_of(view, roster.columns), roster)
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from core.queues.terms import QueueTerms
@@ -10,6 +12,7 @@ from gateway.amqp.queue_arguments import (
     check_arguments,
     check_same_arguments,
     find_terms,
+    find_unkept,
 )
 
 WHAT = "queue 'q' in vhost '/'"
@@ -103,10 +106,11 @@ def test_what_differs_is_said(received, current, said):
 
 
 def test_what_nobody_knows_is_kept_where_it_is_small_and_means_nothing():
-    table, fraction = Field("table", b""), Field("double", 1.5)
+    table, fraction, endless = Field("table", b""), Field("double", 1.5), Field("float", math.inf)
     given = {"x-odd": number(1), "max-length": number(1), "is": Field("bool", True), "t": table, "f": fraction}
-    kept = check_arguments(given, WHAT)
-    assert list(kept) == ["x-odd", "max-length", "is"]
+    kept = check_arguments({**given, "e": endless}, WHAT)
+    assert list(kept) == ["x-odd", "max-length", "is", "f"]
+    assert set(find_unkept({**given, "e": endless, "x-max-length": number(1)})) == {"t", "e"}
     assert find_terms(kept) == find_terms({})
     check_same_arguments({"x-odd": number(1)}, {}, WHAT)
     check_same_arguments({}, {"x-queue-mode": text(b"lazy"), **kept}, WHAT)

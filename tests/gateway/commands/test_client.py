@@ -78,3 +78,16 @@ async def test_questions_that_want_a_name_are_guest_s_on_this_machine(monkeypatc
         with pytest.raises(typer.Exit):
             await asyncio.to_thread(ask, "/api/whoami")
         assert len(server.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [(b"use https://", ": use https://"), (b"<html>", ""), (b"two\nlines", ""), (b"", ""), (b"x" * 300, "")],
+)
+def test_a_plain_text_is_told_where_it_is_a_line(body, told):
+    assert client._plain(body) == told
+
+
+def test_an_authority_that_is_not_there_is_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    assert client._authority_hint().endswith(f"names {tmp_path / 'ca.pem'}, and there is no such file")

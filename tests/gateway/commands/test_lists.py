@@ -42,6 +42,22 @@ def test_a_kind_without_a_command_is_listed(running):
     assert call_lmq("queues", "lst", *admin).exit_code == 2
 
 
+def test_lists_are_of_one_virtual_host_where_their_things_are_in_one(running):
+    admin = ("--admin", f"127.0.0.1:{running.port('admin')}")
+    assert call_lmq("vhost", "add", "lists/own", *admin).exit_code == 0
+    client = AdminClient(admin[1])
+    for vhost in ("%2F", "lists%2Fown"):
+        client.send("PUT", f"/api/queues/{vhost}/both-have-it", {"durable": True})
+    rows = json.loads(call_lmq("queues", "list", "--vhost", "lists/own", "--json", *admin).stdout)
+    assert [(row["vhost"], row["name"]) for row in rows] == [("lists/own", "both-have-it")]
+    for kind in KINDS:
+        result = call_lmq(kind.name, "list", "--vhost", "lists/own", "--json", *admin)
+        assert result.exit_code == (0 if kind.in_vhost else 2), result.output
+        if kind.name in {"exchanges", "bindings"}:
+            assert {row["vhost"] for row in json.loads(result.stdout)} == {"lists/own"}
+    check_told(call_lmq("queues", "list", "--vhost", "none", *admin), "^lmq: no vhost 'none'$", code=4)
+
+
 def test_a_list_is_sorted_by_what_stands_above_a_column_and_by_nothing_unknown(running):
     admin = ("--admin", f"127.0.0.1:{running.port('admin')}")
     for topic, size in (("sorted/a", 3), ("sorted/b", 1), ("sorted/c", 2)):

@@ -204,6 +204,25 @@ def test_type_of_a_queue_may_stand_beside_its_arguments(world):
     run(world, {**FILE, "queues": [{**QUEUE, "type": "quorum", "arguments": {"x-queue-type": "quorum"}}]})
 
 
+def test_arguments_that_are_not_kept_are_told_each_time(world):
+    own = {"rate": 1.5, "team": "blue", "steps": [1, 2], "x-max-length": 3}
+    headers = {"name": "h", "vhost": "v", "type": "headers", "durable": True, "arguments": {}}
+    file = {
+        **FILE,
+        "exchanges": [{**EXCHANGE, "arguments": {"alternate-exchange": "h", "note": "mine"}}, headers],
+        "queues": [{**QUEUE, "arguments": own}],
+        "bindings": [{**BINDING, "arguments": {"since": 7}}, {**BINDING, "source": "h", "arguments": {"kind": "a"}}],
+    }
+    for _ in range(2):
+        assert run(world, file).left_out == [
+            "argument 'note' of exchange 'x' in vhost 'v': it has no meaning here",
+            "argument 'steps' of queue 'q' in vhost 'v': it has no meaning here",
+            "argument 'since' of binding from 'x' to queue 'q' in vhost 'v': it has no meaning here",
+        ]
+    queues = [item for section, item in told(world) if section == "queues"]
+    assert queues[0]["arguments"] == {"rate": 1.5, "team": "blue", "x-max-length": 3}
+
+
 def test_file_of_one_virtual_host_goes_into_the_one_that_is_named(world):
     items = {
         name: [{key: value for key, value in item.items() if key != "vhost"} for item in FILE[name]] for name in FILE

@@ -22,3 +22,12 @@ async def test_exchanges_are_told_with_rabbitmqs_names(tmp_path):
         assert (await client.get("/api/exchanges/%2F")).json() == found
         assert (await client.get("/api/exchanges/%2F/amq.default")).json() == found[0]
         assert (await client.get("/api/exchanges/%2F/amq.topic?columns=name")).json() == {"name": "amq.topic"}
+
+
+async def test_the_policy_of_an_exchange_is_told(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        assert (await client.get("/api/exchanges/%2F/amq.fanout")).json()["policy"] is None
+        said = {"pattern": "^amq\\.f", "definition": {"alternate-exchange": "amq.direct"}, "apply-to": "exchanges"}
+        assert (await client.put("/api/policies/%2F/spare", json=said)).status_code == 201
+        found = (await client.get("/api/exchanges?columns=name,policy")).json()
+        assert [one["name"] for one in found if one["policy"] == "spare"] == ["amq.fanout"]

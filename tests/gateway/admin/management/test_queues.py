@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import time
 
+import aiormq
 import pytest
 
 from gateway.amqp.field_table import Field
@@ -35,6 +36,26 @@ async def test_queues_are_told_with_rabbitmqs_names(tmp_path):
             {"name": "jobs"},
             {"name": "readings"},
         ]
+
+
+async def test_the_consumer_that_gets_everything_is_told_by_its_tag(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        host, port = gateway.listening["amqp"]
+        connection = await aiormq.connect(f"amqp://guest:guest@{host}:{port}/")
+        channel = await connection.channel()
+        await channel.queue_declare("jobs", arguments={"x-single-active-consumer": True})
+        await channel.queue_declare("mine")
+        keys = ("single_active_consumer_tag", "exclusive_consumer_tag")
+        path = "/api/queues/%2F/{}"
+        assert [(await client.get(path.format("jobs"))).json()[key] for key in keys] == [None, None]
+        for tag in ("first", "second"):
+            await channel.basic_consume("jobs", print, consumer_tag=tag)
+        await channel.basic_consume("mine", print, consumer_tag="only", exclusive=True)
+        assert [(await client.get(path.format("jobs"))).json()[key] for key in keys] == ["first", None]
+        assert [(await client.get(path.format("mine"))).json()[key] for key in keys] == [None, "only"]
+        await channel.basic_cancel("first")
+        assert [(await client.get(path.format("jobs"))).json()[key] for key in keys] == ["second", None]
+        await connection.close()
 
 
 async def test_a_page_of_very_many_queues_does_not_hold_the_loop(tmp_path):
