@@ -6,7 +6,7 @@ that stand at the very start, as in `^(?!amq\.).*`, where each is a question of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import re2
@@ -14,7 +14,19 @@ import re2
 REGEX_BYTES_MAX = 1 << 20  # of memory for one compiled expression
 AHEADS_MAX = 8  # look-aheads of one expression
 _AHEADS = {"(?!": False, "(?=": True}
+# Where a text begins or ends, bytes, what means itself, and flags that are taken back: lines are searched otherwise.
+_OF_WHOLE_TEXTS = re2.compile(r"\\[AzCQ]|\(\?[a-zA-Z]*-|\n")
 _LOOKS = (*_AHEADS, "(?<!", "(?<=")
+
+
+class _Place(Protocol):
+    def start(self) -> int:
+        """Return the first byte of what was found."""
+
+
+class _InBytes(Protocol):
+    def search(self, text: bytes, pos: int) -> _Place | None:
+        """Return where it matches first from a byte on."""
 
 
 class Regex(Protocol):
@@ -22,6 +34,27 @@ class Regex(Protocol):
 
     def search(self, text: str) -> object:
         """Return where it matches first, None where it does not."""
+
+
+class Lines:
+    """An expression that is looked for in many lines at once, at a tenth of what each costs by itself.
+
+    Args:
+        compiled: It, held to lines.
+    """
+
+    def __init__(self, compiled: _InBytes) -> None:
+        self._compiled = compiled
+
+    def find(self, lines: bytes) -> Iterator[int]:
+        """Give a place in each line that has it, in their order."""
+        at = 0
+        while at <= len(lines) and (found := self._compiled.search(lines, at)) is not None:
+            yield found.start()
+            end = lines.find(b"\n", found.start())
+            if end < 0:
+                return
+            at = end + 1
 
 
 class _AfterLooks:
@@ -56,12 +89,29 @@ def compile_regex(text: str) -> Regex:
     return _AfterLooks(_compile(f"^{rest}"), [(_compile(f"^(?:{ahead})"), wanted) for ahead, wanted in aheads])
 
 
-def _compile(text: str) -> Regex:
+def compile_lines(text: str) -> Lines | None:
+    """Return an expression for many lines, None where it asks for more than one line has, or is none."""
+    if _OF_WHOLE_TEXTS.search(text) is not None:
+        return None
+    options = _options()
+    options.never_nl = True
+    options.never_capture = True
+    try:
+        return Lines(re2.compile(f"(?m){text}", options))
+    except re2.error:
+        return None
+
+
+def _options() -> re2.Options:
     options = re2.Options()
     options.log_errors = False
     options.max_mem = REGEX_BYTES_MAX
+    return options
+
+
+def _compile(text: str) -> Regex:
     try:
-        compiled: Regex = re2.compile(text, options)
+        compiled: Regex = re2.compile(text, _options())
     except re2.error as error:
         raise ValueError(f"is not a regular expression: {_said(error)}") from error
     return compiled

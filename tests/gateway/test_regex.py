@@ -7,7 +7,7 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from gateway.regex import compile_regex
+from gateway.regex import compile_lines, compile_regex
 
 NAMES = ["", "amq.gen-1", "amq", "orders", "orders.dlq", "federation:x", "a|b", "x(y", "x]y", "ab\\c"]
 
@@ -105,3 +105,37 @@ def test_looking_ahead_takes_no_longer_for_hostile_expressions():
     compiled = compile_regex("^(?!(a+)+$)(a|b)*$")
     assert compiled.search("a" * 100_000 + "b") is not None
     assert compiled.search("a" * 100_000) is None
+
+
+LINES = ["", "amq.gen-1", "amq", "ordérs", "orders.dlq", "a b", " x", "99", "a9", "AMQ"]
+PIECES = (
+    *("a", "q", "9", ".", "^", "$", "*", "+", "|", "(", ")", "x?", "é"),
+    *("\\b", "\\s", "\\S", "\\d", "\\n", "[^a]", "(?i)", "(?s)"),
+)
+PATTERNS = st.lists(st.sampled_from(PIECES), max_size=6).map("".join)
+
+
+@given(PATTERNS, st.lists(st.sampled_from(LINES), min_size=1, max_size=9))
+def test_an_expression_is_found_in_many_lines_as_in_each_by_itself(pattern, lines):
+    try:
+        each = compile_regex(pattern)
+    except ValueError:
+        return
+    found = compile_lines(pattern)
+    if found is None:  # it asks for more than a line has
+        return
+    data = "\n".join(lines).encode()
+    places = list(found.find(data))
+    assert [data.count(b"\n", 0, place) for place in places] == [
+        number for number, line in enumerate(lines) if each.search(line) is not None
+    ]
+
+
+@pytest.mark.parametrize("pattern", [r"\Aa", r"a\z", r"(?-m)^a", "(", r"^(?!amq\.)", "a\nb", r"(?i-s:a)"])
+def test_an_expression_of_whole_texts_is_not_looked_for_in_lines(pattern):
+    assert compile_lines(pattern) is None
+
+
+def test_lines_are_searched_by_all_other_expressions():
+    for pattern in (".*", "^a.*-7$", r"\d{3}", "orders|amq", "(?i)x"):
+        assert compile_lines(pattern) is not None

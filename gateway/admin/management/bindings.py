@@ -29,7 +29,8 @@ from gateway.admin.management.places import (
     see_vhost,
 )
 from gateway.admin.paths import PathName
-from gateway.admin.rosters.roster import Part, Roster
+from gateway.admin.rosters.part import Part
+from gateway.admin.rosters.roster import Roster
 from gateway.admin.rosters.walked_parts import OrderedPart
 from gateway.admin.view import AdminView, View
 from gateway.amqp.exchanges import HEADERS, Binding, Exchange

@@ -13,7 +13,8 @@ from gateway.admin.management.listing import Asked, Item, Kind, answer_kept, ans
 from gateway.admin.management.names import NODE
 from gateway.admin.management.places import see_vhost
 from gateway.admin.paths import PathName
-from gateway.admin.rosters.roster import Part, Roster
+from gateway.admin.rosters.part import Part
+from gateway.admin.rosters.roster import Roster
 from gateway.admin.rosters.walked_parts import WalkedPart
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View

@@ -17,7 +17,7 @@ from gateway.admin.management.failures import bad_request
 from gateway.admin.rosters.roster import NAME, Column, Roster
 from gateway.admin.rosters.searching import Search
 from gateway.admin.steps import Steps, let_go, walk, walk_chunks
-from gateway.regex import compile_regex
+from gateway.regex import compile_lines, compile_regex
 
 PAGE_SIZE = 100
 PAGE_SIZE_MAX = 500
@@ -87,7 +87,10 @@ async def answer_kept(asked: Question, kind: Kind[Thing], roster: Roster[Any, Th
         HTTPException: 400: `name` is no regular expression.
     """
     matches = _matcher(asked)
-    search = None if matches is None else Search(matches, "" if asked.use_regex else asked.name.lower())
+    search = None
+    if matches is not None:
+        lines = compile_lines(asked.name) if asked.use_regex else None
+        search = Search(matches, "" if asked.use_regex else asked.name.lower(), lines)
     column = _find_column(asked, kind)
     first, end = 0, EVERYTHING
     if asked.page is not None:

@@ -18,8 +18,9 @@ from gateway.admin.ours.light_columns import LightColumns, Placed
 from gateway.admin.ours.reading import read_one
 from gateway.admin.paths import PathName
 from gateway.admin.queue_ends import find_ends, find_ends_of
+from gateway.admin.rosters.part import Part
 from gateway.admin.rosters.queue_parts import AmqpPart, FiltersPart, TopicsPart, told_name
-from gateway.admin.rosters.roster import Part, Roster
+from gateway.admin.rosters.roster import Roster
 from gateway.admin.view import AdminView, View
 from gateway.amqp.inventory import count_messages
 from gateway.amqp.queues import VirtualHost

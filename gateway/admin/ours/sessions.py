@@ -12,7 +12,8 @@ from gateway.admin.management.failures import not_found
 from gateway.admin.management.listing import Asked, Item, Kind, answer_kept, answer_list
 from gateway.admin.paths import PathName
 from gateway.admin.rosters.newer import held_still
-from gateway.admin.rosters.roster import Part, Roster
+from gateway.admin.rosters.part import Part
+from gateway.admin.rosters.roster import Roster
 from gateway.admin.rosters.walked_parts import OrderedPart, WalkedPart
 from gateway.admin.steps import walk
 from gateway.admin.view import View

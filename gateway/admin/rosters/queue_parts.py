@@ -8,8 +8,8 @@ from typing import Any
 
 from core.broker import Broker
 from core.lmq.queue_name import AMQP, LIGHT_PREFIX, MQTT, parse_queue_name
+from gateway.admin.rosters.part import Part
 from gateway.admin.rosters.queue_columns import AmqpPlace, FindColumn, Flowing, Pacing, QueueColumn, Standing
-from gateway.admin.rosters.roster import Part
 from gateway.admin.rosters.runs import Runs
 from gateway.amqp.inventory import count_messages
 from gateway.amqp.queue_rows import QueueRows
@@ -63,6 +63,10 @@ class AmqpPart(Part[AmqpPlace]):
     def alive(self) -> int:
         """Return how many there are."""
         return len(self._vhost)
+
+    def there(self, first: int, end: int) -> bytes:
+        """Return for each queue from one number to before another whether it is there."""
+        return bytes([not queue.is_deleted for queue in self._rows.queues[first:end]])
 
     def name(self, number: int) -> str:
         """Return what clients call a queue."""

@@ -14,7 +14,6 @@ from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import compress
 from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -29,8 +28,9 @@ from gateway.admin.rosters.first_page import (
     walk_spans,
 )
 from gateway.admin.rosters.merged_rows import slice_rows
+from gateway.admin.rosters.part import Part, on_a_line
 from gateway.admin.rosters.runs import Runs
-from gateway.admin.rosters.searching import Search, find_hits
+from gateway.admin.rosters.searching import Search, choose, find_hits, keep_both
 from gateway.admin.rosters.sorting import LOOKS, Key, sort_numbers
 from gateway.admin.steps import Steps
 
@@ -41,6 +41,7 @@ FEW = 4_000  # things: their order costs 10 ms at most
 FRESH_MAX = 2_000  # things that came since an order was made, before it is made anew
 DEAD_MIN = 1_000  # things or sources that are gone, and more than are there, before a list is worn
 TAKEN_A_STEP = 256  # things of a list without pages that are looked for at once
+THERE_A_STEP = 64  # things of which it is found out at once whether they are there
 FIGURES_A_STEP = 512  # things that are asked for what they have in a column with one look at what none of them passes
 LONG = 10_000  # things; of more the first pages are found before all are in order
 FIRST_MAX = 2_000  # things up to the end of such a page
@@ -50,56 +51,7 @@ NAME = "name"  # the column that is the same for good
 _NUMBER_BITS = 32
 _NUMBER_MASK = (1 << _NUMBER_BITS) - 1
 Thing = TypeVar("Thing")
-Thing_co = TypeVar("Thing_co", covariant=True)
 Source = TypeVar("Source", bound=Hashable)
-
-
-class Part(ABC, Generic[Thing_co]):
-    """Some of the things of a list; each has a number from 0 that stays its own."""
-
-    size = 0  # numbers that are given
-    names_at_once = 64  # of which each costs a microsecond or two
-
-    @abstractmethod
-    def arrivals(self) -> Iterator[None]:
-        """Give numbers to what came since the last call, some in each step."""
-
-    @abstractmethod
-    def alive(self) -> int:
-        """Return how many of them are there, at little cost."""
-
-    @abstractmethod
-    def name(self, number: int) -> str:
-        """Return what a thing is called, also when it is gone."""
-
-    def names(self, first: int, end: int) -> str:
-        """Return what the things from one number to before another are called, each on a line."""
-        return "\n".join([_on_a_line(name) for name in map(self.name, range(first, end))])
-
-    def figures(self, column: str, first: int, end: int) -> Sequence[Any] | None:
-        """Return what things have in a column, from one number to before another, where that is quick to tell.
-
-        It is what the column's key says of each; of one that is gone anything of that kind. None: each is to be asked.
-        """
-        del column, first, end
-        return None
-
-    def is_cheap(self, column: str) -> bool:
-        """Return whether `figures` takes a fraction of a microsecond for each thing in a column."""
-        del column
-        return False
-
-    def at_most(self, column: str, first: int, end: int) -> Sequence[int] | None:
-        """Return numbers that things do not pass in a column, from one to before another, where that is quick to tell.
-
-        What they have there is no number below 0. None: each is to be asked.
-        """
-        del column, first, end
-        return None
-
-    @abstractmethod
-    def take(self, number: int) -> Thing_co | None:
-        """Return a thing; None where it is gone."""
 
 
 class Order(NamedTuple):
@@ -172,18 +124,19 @@ class Roster(ABC, Generic[Source, Thing]):
         self.used_at_s = monotonic()
         await self._take_in()
         key_of = self._name_of if column.name == NAME else self._key_of(column.key)
-        if self._is_long_and_new(column.name) and 0 < end <= FIRST_MAX:
-            found = await self._find_first(column, first, end, search)
-            self._begin_order(column.name, key_of)
-            return found
+        if self._is_long_and_new(column.name):
+            found = await self._find_edge(column, max(first, 0), end, search)
+            if found is not None:
+                self._begin_order(column.name, key_of)
+                return found
         order = await self._find_order(column.name, key_of)
         count = len(self._codes)
         numbers: Sequence[int] = order.numbers
         fresh: Sequence[int] = range(order.until, count)
         if search is not None:
             hits = await find_hits(search, self._all_texts(), TEXT_COUNT, count)
-            numbers = await _choose(numbers, hits)
-            fresh = await _choose(fresh, hits)
+            numbers = await choose(numbers, hits, TEXT_COUNT)
+            fresh = await choose(fresh, hits, TEXT_COUNT)
         fresh = await sort_numbers(fresh if self._dead == 0 else await self._choose_alive(fresh), key_of)
         filtered = len(numbers) + len(fresh)
         low, high = min(max(first, 0), filtered), max(min(end, filtered), 0)
@@ -201,24 +154,42 @@ class Roster(ABC, Generic[Source, Thing]):
         return things
 
     def _is_long_and_new(self, column: str) -> bool:
-        """Return whether there are many things, all there still, and many that no order by a column has."""
+        """Return whether there are many things, nearly all there still, and many that no order by a column has."""
         order = self._orders.get(column)
         missing = len(self._codes) - (0 if order is None else order.until)
-        return self._dead == 0 and missing > (LONG if order is None else FRESH_MAX) and len(self._codes) > LONG
+        is_new = missing > (LONG if order is None else FRESH_MAX)
+        return is_new and len(self._codes) > LONG and self._dead <= FIRST_MAX
 
-    async def _find_first(
+    async def _find_edge(
         self, column: Column[Thing], first: int, end: int, search: Search | None
-    ) -> Found[Thing]:  # fmt: skip
-        count = len(self._codes)
-        texts = self._all_texts()
-        hits = None if search is None else await find_hits(search, self._all_texts(), TEXT_COUNT, count)
+    ) -> Found[Thing] | None:  # fmt: skip
+        """Return a page near the beginning or the end of an order that is not made yet, None of another one."""
+        count, dead = len(self._codes), self._dead
+        hits = None
+        if search is not None:
+            hits = await find_hits(search, self._all_texts(), TEXT_COUNT, count)
+            if dead:
+                await keep_both(hits, await self._find_there(count))
+        filtered = count - dead if hits is None else hits.count(1)
+        end = min(end, filtered)
+        is_last = end > FIRST_MAX and filtered - first <= FIRST_MAX
+        if end > FIRST_MAX and not is_last:
+            return None
+        if is_last:  # it is a first page of the order from its other end
+            column, first, end = column._replace(reverse=not column.reverse), filtered - end, filtered - first
+        things: list[Thing] = []
+        if first < end:
+            chunks = self._chunks(column, count)
+            numbers = await find_first(chunks, end + (dead if hits is None else 0), hits, reverse=column.reverse)
+            if dead and hits is None:
+                numbers = list(await self._choose_alive(numbers))
+            things = await self._take(numbers[first:end])
+        return Found(count - dead, filtered, things[::-1] if is_last else things)
+
+    def _chunks(self, column: Column[Thing], count: int) -> Iterator[Chunk]:
         if column.name == NAME:
-            chunks = name_chunks(texts, TEXT_COUNT, reverse=column.reverse)
-        else:
-            chunks = self._figure_chunks(column, count)
-        numbers = await find_first(chunks, end, hits, reverse=column.reverse)
-        things = await self._take(numbers[max(first, 0) :])
-        return Found(count, count if hits is None else hits.count(1), things)
+            return name_chunks(self._all_texts(), TEXT_COUNT, reverse=column.reverse)
+        return self._figure_chunks(column, count)
 
     def _all_texts(self) -> list[str]:
         return [*self._texts, "\n".join(self._last)] if self._last else list(self._texts)
@@ -274,7 +245,7 @@ class Roster(ABC, Generic[Source, Thing]):
 
     def _name_of(self, number: int) -> str:
         code = self._codes[number]
-        return _on_a_line(self._by_index[code >> _NUMBER_BITS].name(code & _NUMBER_MASK))
+        return on_a_line(self._by_index[code >> _NUMBER_BITS].name(code & _NUMBER_MASK))
 
     def _tell(self, column: str, numbers: Sequence[int]) -> Sequence[Any] | None:
         """Return what some things have in a column where their part tells it at once; numbers ascend."""
@@ -392,7 +363,10 @@ class Roster(ABC, Generic[Source, Thing]):
             self._tasks.pop(column, None)
 
     async def _choose_alive(self, numbers: Sequence[int], steps: Steps | None = None) -> array[int]:
-        steps, alive = steps or Steps(), array("i")
+        steps = steps or Steps()
+        if len(numbers) > FIRST_MAX:
+            return await choose(numbers, await self._find_there(len(self._codes), steps), TEXT_COUNT, steps)
+        alive = array("i")
         for looked, number in enumerate(numbers):
             if self._thing(number) is not None:
                 alive.append(number)
@@ -400,15 +374,14 @@ class Roster(ABC, Generic[Source, Thing]):
                 await steps.rest()
         return alive
 
-
-def _on_a_line(name: str) -> str:
-    return name.replace("\n", " ") if "\n" in name else name
-
-
-async def _choose(numbers: Sequence[int], hits: bytearray) -> array[int]:
-    steps, chosen = Steps(), array("i")
-    for at in range(0, len(numbers), TEXT_COUNT):
-        some = numbers[at : at + TEXT_COUNT]
-        chosen.extend(compress(some, map(hits.__getitem__, some)))
-        await steps.rest()
-    return chosen
+    async def _find_there(self, count: int, steps: Steps | None = None) -> bytearray:
+        """Return for each number below `count` whether its thing is there."""
+        steps, there = steps or Steps(), bytearray()
+        for first, end in walk_spans(count, THERE_A_STEP, reverse=False):
+            part, at = self._part_of(first, end)
+            if part is None:
+                there += bytes([self._thing(number) is not None for number in range(first, end)])
+            else:
+                there += part.there(at, at + end - first)
+            await steps.rest()
+        return there

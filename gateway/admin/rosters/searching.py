@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from itertools import compress
+from operator import and_
 from typing import NamedTuple
 
 from gateway.admin.steps import Steps
+from gateway.regex import Lines
+
+HITS_A_STEP = 64  # lines that an expression is found in, of which each costs some microseconds
+FLAGS_A_STEP = 4_096
 
 
 class Search(NamedTuple):
@@ -13,6 +20,7 @@ class Search(NamedTuple):
 
     matches: Callable[[str], object]
     word: str = ""  # in lower case: all names that have it are wanted, and no others; empty: `matches` says it
+    lines: Lines | None = None  # says what `matches` says of many names at once
 
 
 async def find_hits(search: Search, texts: Iterable[str], text_count: int, count: int) -> bytearray:
@@ -29,6 +37,9 @@ async def find_hits(search: Search, texts: Iterable[str], text_count: int, count
         if search.word:
             _mark_lines(text.lower(), search.word, hits, at * text_count)
             await steps.rest()
+            continue
+        if search.lines is not None:
+            await _mark_found(text, search.lines, hits, at * text_count, steps)
             continue
         for number, name in enumerate(text.split("\n"), at * text_count):
             if number < count and search.matches(name):
@@ -47,3 +58,35 @@ def _mark_lines(text: str, word: str, hits: bytearray, number: int) -> None:
             hits[number] = 1
         at = text.find("\n", pos)
         pos = -1 if at < 0 else text.find(word, at)
+
+
+async def _mark_found(text: str, lines: Lines, hits: bytearray, number: int, steps: Steps) -> None:
+    """Mark the lines of a text that an expression is found in; the first one has that number."""
+    data, at = text.encode(errors="replace"), 0
+    for found, pos in enumerate(lines.find(data), 1):
+        number += data.count(b"\n", at, pos)
+        if number < len(hits):
+            hits[number] = 1
+        at = pos
+        if found % HITS_A_STEP == 0:
+            await steps.rest()
+    await steps.rest()
+
+
+async def choose(numbers: Sequence[int], hits: bytearray, at_once: int, steps: Steps | None = None) -> array[int]:
+    """Return those of some numbers that are marked, some in each step."""
+    steps, chosen = steps or Steps(), array("i")
+    for at in range(0, len(numbers), at_once):
+        some = numbers[at : at + at_once]
+        chosen.extend(compress(some, map(hits.__getitem__, some)))
+        await steps.rest()
+    return chosen
+
+
+async def keep_both(hits: bytearray, others: bytearray) -> None:
+    """Leave of some marks only those that others have, too."""
+    steps = Steps()
+    for at in range(0, len(hits), FLAGS_A_STEP):
+        end = at + FLAGS_A_STEP
+        hits[at:end] = bytes(map(and_, hits[at:end], others[at:end]))
+        await steps.rest()

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from core.long_list import make_long_list
 from gateway.admin.rosters.newer import take_newer
-from gateway.admin.rosters.roster import Part
+from gateway.admin.rosters.part import Part
 
 LOOKS_A_STEP = 64
 Thing = TypeVar("Thing")

@@ -7,7 +7,8 @@ import pytest
 
 from gateway.admin import pace, steps
 from gateway.admin.rosters import first_page, roster as kept, sorting
-from gateway.admin.rosters.roster import NAME, Column, Part, Roster
+from gateway.admin.rosters.part import Part
+from gateway.admin.rosters.roster import NAME, Column, Roster
 from gateway.admin.rosters.searching import Search
 
 pytestmark = pytest.mark.asyncio
@@ -212,6 +213,29 @@ async def test_first_pages_by_a_figure_come_before_all_are_in_order(monkeypatch,
 
 
 @pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("column", [BY_NAME, BY_DEPTH])
+async def test_the_last_page_of_a_long_list_waits_for_no_order(monkeypatch, column, reverse):
+    monkeypatch.setattr(kept, "LONG", 20)
+    monkeypatch.setattr(kept, "FIRST_MAX", 30)
+    draw = random.Random(6)
+    things = [_Thing(f"q{number:03}", draw.randrange(9)) for number in range(100)]
+    roster, column = _Shelves(a=things[:55], b=things[55:]), column._replace(reverse=reverse)
+    await roster.find(BY_DEPTH, 0, 1, Search(lambda _: False, "none"))
+    for thing in draw.sample(things, 7):
+        thing.is_there = False
+    roster.stop()
+    wanted = [thing for thing in things if thing.is_there]
+    wanted.sort(key=lambda thing: (thing.depth if column.name == "depth" else 0, thing.name), reverse=reverse)
+    found = await roster.find(column, 90, 100, None)
+    assert (found.total, found.filtered, found.things) == (93, 93, wanted[90:])
+    assert not roster._orders  # it is made beside the questions
+    search = Search(lambda name: "7" in name, "7")
+    found = await roster.find(column, 10, 20, search)
+    assert found.things == [thing for thing in wanted if "7" in thing.name][10:20]
+    roster.stop()
+
+
+@pytest.mark.parametrize("reverse", [False, True])
 async def test_pages_behind_the_last_one_are_empty(reverse):
     roster = _Shelves(a=[_Thing(f"q{number}") for number in range(15)])
     for first in (15, 20, 40):
@@ -257,6 +281,8 @@ async def test_pages_of_any_history_together_are_the_list(monkeypatch, seed):
         "TEXT_COUNT": (4, 16),
         "LONG": (10, 100),
         "FIGURES_A_STEP": (3, 8),
+        "FIRST_MAX": (9, 30, 2_000),
+        "THERE_A_STEP": (3, 64),
     }.items():
         monkeypatch.setattr(kept, name, draw.choice(sizes))
     monkeypatch.setattr(first_page, "TOLD_A_STEP", draw.choice((2, 5)))
@@ -277,6 +303,10 @@ async def test_pages_of_any_history_together_are_the_list(monkeypatch, seed):
             wanted = [thing for thing in things if word in thing.name]
             search = Search(lambda name, word=word: word in name, draw.choice(["", word])) if word else None
             pages = []
+            if draw.random() < 0.5:  # the last page is asked for first
+                first = max(len(wanted) - 7, 0)
+                found = await roster.find(asked, first, first + 7, search)
+                assert len(found.things) == min(len(wanted), 7)
             for first in range(0, len(wanted) + 14, 7):
                 found = await roster.find(asked, first, first + 7, search)
                 assert (found.total, found.filtered) == (len(things), len(wanted))

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.admin.rosters.searching import Search, find_hits
+from gateway.admin.rosters import searching
+from gateway.admin.rosters.searching import Search, choose, find_hits, keep_both
+from gateway.regex import compile_lines, compile_regex
 
 pytestmark = pytest.mark.asyncio
 NAMES = ["Abab", "b", "", "xAB", "ba", "aB ab", "c", "ab"]
@@ -16,3 +18,22 @@ async def test_names_with_a_word_are_found_in_any_text_as_by_asking_each(word, s
         for told in (word, ""):
             hits = await find_hits(Search(lambda name: word in name.lower(), told), texts, size, count)
             assert list(hits) == [word in name.lower() for name in NAMES[:count]]
+
+
+@pytest.mark.parametrize("pattern", ["ab", "^ab$", "^$", ".*", "[^a]", "b$", "zz", "^x", "(?i)^a.*b$"])
+@pytest.mark.parametrize("size", [1, 3, 8])
+async def test_names_are_found_by_an_expression_in_any_text_as_by_asking_each(monkeypatch, pattern, size):
+    monkeypatch.setattr(searching, "HITS_A_STEP", 2)
+    texts = ["\n".join(NAMES[at : at + size]) for at in range(0, len(NAMES), size)]
+    matches = compile_regex(pattern).search
+    for count in (8, 7):
+        hits = await find_hits(Search(matches, "", compile_lines(pattern)), texts, size, count)
+        assert list(hits) == [matches(name) is not None for name in NAMES[:count]]
+
+
+async def test_marked_numbers_are_chosen_in_their_order(monkeypatch):
+    monkeypatch.setattr(searching, "FLAGS_A_STEP", 2)
+    marks = bytearray(b"\x01\x00\x01\x01\x00")
+    assert list(await choose([4, 3, 0, 1, 2], marks, 2)) == [3, 0, 2]
+    await keep_both(marks, bytearray(b"\x01\x01\x00\x01\x00"))
+    assert marks == b"\x01\x00\x00\x01\x00"
