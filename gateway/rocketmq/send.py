@@ -42,6 +42,7 @@ LOW_ROOM = "[REJECTREQUEST]system busy, start flow control for a while: low on "
 BATCH_SENDS_MAX = RUN_MAX
 QOS_1 = 1
 LETTERS = {name.decode(): chr(ord("a") + number) for name, number in FIELD_NAMES.items()}
+TRUE = ("true", "1")  # what a batch says that it is: Java's client, C++'s
 ROUTES_A_LOOK = 64  # made between two looks at the share: what is left of a run is parsed again, which is dear too
 
 
@@ -253,10 +254,10 @@ class SendService:
             CommandRefusedError: A field is missing or wrong.
         """
         fields = _short_fields(request)
-        if request.code == RequestCode.SEND_BATCH_MESSAGE or fields.get("m", "").lower() == "true":
+        if request.code == RequestCode.SEND_BATCH_MESSAGE or fields.get("m", "").lower() in TRUE:
             self._send_batch(sender, run, request, fields, now_ms)
             return
-        self._read_again(run, [(fields, bytes(request.body))], request)
+        self._read_again(run, [(fields | {"m": "false"}, bytes(request.body))], request)
         self.store(sender, run, now_ms)
 
     def _send_batch(self, sender: Sender, run: SendRun, request: Command, fields: dict[str, str], now_ms: int) -> None:

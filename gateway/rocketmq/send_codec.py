@@ -181,13 +181,15 @@ def _number_64(buf: bytes | bytearray | memoryview, header: SendHeader, field: i
 
 
 def _has_known_texts(buf: bytes | bytearray | memoryview, header: SendHeader) -> bool:
-    """Return whether both topics are there and have no escapes, and the message is no batch."""
+    """Return whether both topics are there and have no escapes, and the message is surely no batch."""
     for field in range(_TOPIC, _DEFAULT_TOPIC + 1):
         start = header.start[field]
         if start < 0 or octets.find_byte(buf, 0x5C, start, header.end[field]) >= 0:
             return False
     start = header.start[_BATCH]
-    return start < 0 or start == header.end[_BATCH] or buf[start] == 0x66  # f(alse)
+    if start < 0 or start == header.end[_BATCH]:
+        return True
+    return buf[start] != 0x31 and buf[start] | 0x20 != 0x74  # "1", t(rue); C++ clients say "0" and "1"
 
 
 def _take_properties(buf: bytes | bytearray | memoryview, run: SendRun, i: int) -> bool:

@@ -231,9 +231,16 @@ def test_compressed_bodies_are_inflated_where_other_doors_read_them(peer):
     assert peer.send(b"junk", f="769", properties=dispatch("%LMQ%a")).code == 13
 
 
-def test_a_batch_is_stored_as_its_messages_and_answered_with_all_their_ids(peer):
+@pytest.mark.parametrize("batch", ["0", "t", "tru", "False"])
+def test_a_send_that_says_oddly_that_it_is_no_batch_is_stored_as_one_message(peer, batch):
+    assert peer.ask(310, b"x", **send_ext(m=batch)).code == 0
+    assert bodies_of(peer.pull("T")) == [b"x"]
+
+
+@pytest.mark.parametrize(("code", "batch"), [(320, "true"), (310, "True"), (310, "1")])  # the last is of the C++ client
+def test_a_batch_is_stored_as_its_messages_and_answered_with_all_their_ids(peer, code, batch):
     items = [BatchItem(i, b"m%d" % i, b"UNIQ_KEY\x01k%d\x02" % i) for i in range(3)]
-    answer = peer.ask(320, encode_batch(items), **send_ext(m="true"))
+    answer = peer.ask(code, encode_batch(items), **send_ext(m=batch))
     assert answer.code == 0
     assert answer.ext["transactionId"] == "k0,k1,k2"
     assert len(answer.ext["msgId"].split(",")) == 3

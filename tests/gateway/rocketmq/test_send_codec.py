@@ -187,11 +187,27 @@ def test_properties_that_are_no_text_are_refused():
 @BOTH
 @pytest.mark.parametrize(
     "changes",
-    [{"e": "x"}, {"e": "9999999999"}, {"d": ""}, {"g": "-1"}, {"f": "1.5"}, {"h": " 1"}, {"m": "true"}, {"j": "y"}],
+    [
+        {"e": "x"},
+        {"e": "9999999999"},
+        {"d": ""},
+        {"g": "-1"},
+        {"f": "1.5"},
+        {"h": " 1"},
+        {"m": "true"},
+        {"m": "1"},
+        {"j": "y"},
+    ],
 )
 def test_a_send_of_another_shape_ends_the_run(header_type, changes):
     run = read_run(send_frame(header_type=header_type) + send_frame(header_type=header_type, **changes))
     assert run.batch.count == 1
+
+
+@BOTH
+@pytest.mark.parametrize("batch", ["false", "False", "0", "no", ""])
+def test_a_send_that_is_no_batch_is_read_however_it_says_so(header_type, batch):
+    assert read_run(send_frame(header_type=header_type, m=batch) * 2).batch.count == 2
 
 
 def test_a_send_without_a_required_field_ends_the_run():
