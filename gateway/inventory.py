@@ -180,6 +180,18 @@ class Inventory(ABC):
         """Give the consumers of channels."""
         return iter(())
 
+    def place_of(self, connection: Any) -> tuple[str | None, str]:  # noqa: ANN401 - the door's own kind
+        """Return the user and the virtual host of an open connection, as its entry has them, at little cost."""
+        return None if connection.identity is None else connection.identity.user, ""
+
+    def named(self, name: str) -> Iterator[Any | None]:
+        """Give the open connections of a name, RabbitMQ's or their number in the log; None for a look in vain."""
+        for one in take_each(self.open_connections()):
+            transport = one.transport
+            is_near = name.startswith(transport.peer) or name == str(transport.conn_id)  # cheap: few are told of
+            entry = self.describe_open(one) if is_near else None
+            yield one if entry is not None and name in {entry.name, str(entry.conn_id)} else None
+
     @abstractmethod
     def turn_out(self, conn_id: int, reason: str, now_ms: int) -> bool:
         """Close a connection, for a reason that is told where the protocol can; return whether it was there."""

@@ -57,6 +57,11 @@ class AmqpInventory(Inventory):
         is_held = self._services.held.is_held_at(connection.transport)
         return _describe_connection(connection)._replace(is_held=is_held)
 
+    def place_of(self, connection: OpenConnection) -> tuple[str | None, str]:
+        """Return the user and the virtual host of an open connection."""
+        user = None if connection.identity is None else connection.identity.user
+        return user, "" if connection.vhost is None else connection.vhost.name
+
     def channels(self) -> Iterator[ChannelEntry | None]:
         """Give the channels of all connections."""
         return (None if one is None else self.describe_channel(one) for one in self.open_channels())

@@ -19,7 +19,7 @@ from gateway.admin.rosters.roster import Roster
 from gateway.admin.rosters.walked_parts import WalkedPart
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
-from gateway.amqp.inventory import AmqpInventory, OpenChannel, OpenConsumer
+from gateway.amqp.inventory import AmqpInventory, OpenChannel, OpenConsumer, channels_of
 from gateway.inventory import ChannelEntry, ConnectionEntry, ConsumerEntry
 
 CHANNELS = APIRouter()
@@ -28,16 +28,26 @@ CHANNELS = APIRouter()
 @CHANNELS.get("/channels")
 async def list_channels(view: View, looker: Looker, asked: Asked) -> Response:
     """The channels of all connections."""
+    return await _list_channels(view, looker, asked, None)
+
+
+async def _list_channels(view: AdminView, looker: Looker, asked: Question, vhost: str | None) -> Response:
+    """Answer with the channels to a virtual host, or all: of a kept list, if all may be told of."""
     if looker.sees_all:
         inventory = view.amqp.inventory()
-        return await answer_kept(asked, CHANNEL, view.rosters.get("channels", lambda: ChannelRoster(inventory)))
-    return await answer_list(asked, CHANNEL, _channels(view, looker))
+        kept = view.rosters.get(("channels", vhost), lambda: ChannelRoster(inventory, vhost))
+        return await answer_kept(asked, CHANNEL, kept)
+    entries = _channels(view, looker)
+    return await answer_list(
+        asked, CHANNEL, (one if one and vhost in {None, one.connection.vhost} else None for one in entries)
+    )
 
 
 @CHANNELS.get("/channels/{name}")
 async def show_channel(view: View, looker: Looker, name: PathName) -> Item:
     """One channel, by its name."""
-    async for entry in walk(_channels(view, looker)):
+    connection, _, _ = name.rpartition(" (")
+    async for entry in walk(_channels_of(view, looker, connection)):
         if entry.name == name:
             return tell_channel(entry)
     raise not_found(f"no channel '{name}'")
@@ -46,18 +56,13 @@ async def show_channel(view: View, looker: Looker, name: PathName) -> Item:
 @CHANNELS.get("/connections/{name}/channels")
 async def list_channels_of(view: View, looker: Looker, asked: Asked, name: PathName) -> Response:
     """The channels of one connection."""
-    entries = _channels(view, looker)
-    return await answer_list(asked, CHANNEL, (one if one and one.connection.name == name else None for one in entries))
+    return await answer_list(asked, CHANNEL, _channels_of(view, looker, name))
 
 
 @CHANNELS.get("/vhosts/{vhost}/channels")
 async def list_channels_in(view: View, looker: Looker, asked: Asked, vhost: PathName) -> Response:
     """The channels of connections to a virtual host."""
-    see_vhost(view, looker, vhost)
-    entries = _channels(view, looker)
-    return await answer_list(
-        asked, CHANNEL, (one if one and one.connection.vhost == vhost else None for one in entries)
-    )
+    return await _list_channels(view, looker, asked, see_vhost(view, looker, vhost).name)
 
 
 @CHANNELS.get("/consumers")
@@ -79,11 +84,12 @@ async def _list_consumers(view: AdminView, asked: Question, scope: Scope) -> Res
 
 
 class ChannelRoster(Roster[str, ChannelEntry]):
-    """The channels of all connections."""
+    """The channels of all connections, or of those to a virtual host."""
 
-    def __init__(self, inventory: AmqpInventory) -> None:
+    def __init__(self, inventory: AmqpInventory, vhost: str | None) -> None:
         super().__init__()
         self._inventory = inventory
+        self._vhost = vhost
 
     def sources(self) -> Iterable[str]:
         """Return the one place where they are."""
@@ -98,7 +104,8 @@ class ChannelRoster(Roster[str, ChannelEntry]):
             entry = describe(found)
             return "" if entry is None else entry.name
 
-        return WalkedPart(self._inventory.open_channels, name, describe)
+        scope = None if self._vhost is None else frozenset({self._vhost})
+        return WalkedPart(partial(_open_in, self._inventory, scope), name, describe)
 
 
 class ConsumerRoster(Roster[str, ConsumerEntry]):
@@ -128,6 +135,21 @@ def _channels(view: AdminView, caller: Caller) -> Iterator[ChannelEntry | None]:
     """Go through the channels that somebody is told of."""
     entries = view.amqp.inventory().channels()
     return (one if one and caller.may_see_user(one.connection.user) else None for one in entries)
+
+
+def _channels_of(view: AdminView, caller: Caller, connection: str) -> Iterator[ChannelEntry | None]:
+    """Go through the channels of a connection that somebody is told of."""
+    inventory = view.amqp.inventory()
+    for one in inventory.named(connection):
+        entries = [] if one is None else [inventory.describe_channel((one, channel)) for channel in channels_of(one)]
+        yield from (entry for entry in entries if entry is not None and caller.may_see_user(entry.connection.user))
+        yield None
+
+
+def _open_in(inventory: AmqpInventory, scope: Scope) -> Iterator[OpenChannel | None]:
+    for found in inventory.open_channels():
+        vhost = None if found is None else found[0].vhost
+        yield found if scope is None or (vhost is not None and vhost.name in scope) else None
 
 
 def _in_scope(inventory: AmqpInventory, scope: Scope) -> Iterator[OpenConsumer | None]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Header, Response
 
 from gateway.admin.login import Administrator, Caller, Looker
 from gateway.admin.management.failures import not_found
-from gateway.admin.management.listing import Asked, Item, Kind, answer_kept, answer_list
+from gateway.admin.management.listing import Asked, Item, Kind, Question, answer_kept, answer_list
 from gateway.admin.management.names import NODE
 from gateway.admin.management.places import see_vhost
 from gateway.admin.paths import PathName
@@ -29,23 +29,44 @@ Placed = tuple[str, ConnectionEntry]  # with the door
 @CONNECTIONS.get("/connections")
 async def list_connections(view: View, looker: Looker, asked: Asked) -> Response:
     """The open connections of all doors."""
-    if not looker.sees_all:
-        return await answer_list(asked, KIND, _walk_seen(view, looker))
-    return await answer_kept(asked, KIND, view.rosters.get("connections", lambda: ConnectionRoster(view)))
+    return await _list(view, looker, asked)
 
 
 @CONNECTIONS.get("/vhosts/{vhost}/connections")
 async def list_connections_in(view: View, looker: Looker, asked: Asked, vhost: PathName) -> Response:
     """The open connections to a virtual host."""
-    place, seen = see_vhost(view, looker, vhost), _walk_seen(view, looker)
-    return await answer_list(asked, KIND, (one if one and one[1].vhost == place.name else None for one in seen))
+    return await _list(view, looker, asked, vhost=see_vhost(view, looker, vhost).name)
 
 
 @CONNECTIONS.get("/connections/username/{user}")
 async def list_connections_of(view: View, looker: Looker, asked: Asked, user: PathName) -> Response:
     """The open connections of a user."""
-    seen = _walk_seen(view, looker)
-    return await answer_list(asked, KIND, (one if one and one[1].user == user else None for one in seen))
+    return await _list(view, looker, asked, user=user)
+
+
+async def _list(
+    view: AdminView, looker: Looker, asked: Question, user: str | None = None, vhost: str | None = None
+) -> Response:
+    """Answer with the connections of a user or to a virtual host, or all: of a kept list, if all may be told of."""
+    wanted = Wanted(user, vhost)
+    if looker.sees_all:
+        kept = view.rosters.get(("connections", wanted), lambda: ConnectionRoster(view, wanted))
+        return await answer_kept(asked, KIND, kept)
+    seen = (one if one and looker.may_see_user(one[1].user) else None for one in _walk(view))
+    return await answer_list(
+        asked, KIND, (one if one and wanted.has((one[1].user, one[1].vhost)) else None for one in seen)
+    )
+
+
+class Wanted(NamedTuple):
+    """Which connections are listed, None for any."""
+
+    user: str | None = None
+    vhost: str | None = None
+
+    def has(self, place: tuple[str | None, str]) -> bool:
+        """Return whether a connection of this user and virtual host is."""
+        return self.user in {None, place[0]} and self.vhost in {None, place[1]}
 
 
 @CONNECTIONS.delete("/connections/username/{user}", status_code=204)
@@ -57,14 +78,23 @@ async def close_connections_of(
 ) -> None:
     """Close the connections of a user, as one is closed."""
     del administrator
-    async for door, entry in walk(one if one and one[1].user == user else None for one in _walk(view)):
-        view.doors[door].inventory().turn_out(entry.conn_id, x_reason, view.begin_read(0))
+    async for one in walk(_open_of(view, user)):
+        one.turn_out(view.begin_read(0), x_reason)
+
+
+def _open_of(view: AdminView, user: str) -> Iterator[Any | None]:
+    """Give the open connections of a user as their doors have them."""
+    for door in view.doors.values():
+        inventory = door.inventory()
+        for one in take_each(inventory.open_connections()):
+            is_its = inventory.place_of(one)[0] == user and inventory.describe_open(one) is not None
+            yield one if is_its else None
 
 
 @CONNECTIONS.get("/connections/{name}")
 async def show_connection(view: View, looker: Looker, name: PathName) -> Item:
     """One connection, by its name or its number in the log."""
-    return tell_connection(await _find(view, name, looker))
+    return tell_connection(await find_connection(view, name, looker))
 
 
 @CONNECTIONS.delete("/connections/{name}", status_code=204)
@@ -75,17 +105,18 @@ async def close_connection(
     x_reason: Annotated[str, Header(max_length=200)] = REASON,
 ) -> None:
     """Close a connection; clients of AMQP are told the reason that the header X-Reason gives."""
-    door, entry = await _find(view, name, administrator)
+    door, entry = await find_connection(view, name, administrator)
     if not view.doors[door].inventory().turn_out(entry.conn_id, x_reason, view.begin_read(0)):
         raise not_found(f"no connection '{name}'")
 
 
 class ConnectionRoster(Roster[str, Placed]):
-    """The connections of all doors."""
+    """The connections of all doors, or some of them."""
 
-    def __init__(self, view: AdminView) -> None:
+    def __init__(self, view: AdminView, wanted: Wanted) -> None:
         super().__init__()
         self._view = view
+        self._wanted = wanted
 
     def sources(self) -> Iterable[str]:
         """Return the names of the doors."""
@@ -93,7 +124,13 @@ class ConnectionRoster(Roster[str, Placed]):
 
     def open(self, source: str) -> Part[Placed]:
         """Return the connections of a door."""
-        inventory = self._view.doors[source].inventory()
+        inventory, wanted = self._view.doors[source].inventory(), self._wanted
+
+        def walk_open() -> Iterator[Any | None]:
+            each = take_each(inventory.open_connections())
+            if wanted == Wanted():
+                return each
+            return (one if wanted.has(inventory.place_of(one)) else None for one in each)
 
         def tell(connection: Any) -> Placed | None:  # noqa: ANN401 - the door's own kind
             entry = inventory.describe_open(connection)
@@ -103,7 +140,8 @@ class ConnectionRoster(Roster[str, Placed]):
             entry = inventory.describe_open(connection)
             return "" if entry is None else entry.name
 
-        return WalkedPart(lambda: take_each(inventory.open_connections()), name, tell, inventory.connection_changes)
+        changes = inventory.connection_changes if wanted == Wanted() else None  # a login changes what one is
+        return WalkedPart(walk_open, name, tell, changes)
 
 
 def _walk(view: AdminView) -> Iterator[Placed | None]:
@@ -112,15 +150,18 @@ def _walk(view: AdminView) -> Iterator[Placed | None]:
             yield None if entry is None else (name, entry)
 
 
-def _walk_seen(view: AdminView, caller: Caller) -> Iterator[Placed | None]:
-    """Go through the connections that somebody is told of."""
-    return (one if one and caller.may_see_user(one[1].user) else None for one in _walk(view))
+async def find_connection(view: AdminView, name: str, caller: Caller) -> Placed:
+    """Return the connection of a name, or of a number in the log, that somebody is told of.
 
-
-async def _find(view: AdminView, name: str, caller: Caller) -> Placed:
-    async for placed in walk(_walk_seen(view, caller)):
-        if name in {placed[1].name, str(placed[1].conn_id)}:
-            return placed
+    Raises:
+        HTTPException: 404.
+    """
+    for door in view.doors:
+        inventory = view.doors[door].inventory()
+        async for one in walk(inventory.named(name)):
+            entry = inventory.describe_open(one)
+            if entry is not None and caller.may_see_user(entry.user):
+                return door, entry
     raise not_found(f"no connection '{name}'")
 
 

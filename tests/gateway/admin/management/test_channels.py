@@ -49,3 +49,24 @@ async def test_channels_and_consumers_are_told_with_rabbitmqs_names(tmp_path):
         (queue,) = (await client.get("/api/queues?sort=messages_unacknowledged")).json()
         assert (queue["messages_unacknowledged"], queue["consumers"]) == (1, 2)
         await connection.close()
+
+
+async def test_channels_are_listed_by_virtual_host_and_by_connection(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        await client.put("/api/vhosts/lab")
+        await client.put("/api/permissions/lab/guest", json={"configure": ".*", "write": ".*", "read": ".*"})
+        url = "amqp://guest:guest@{}:{}/{}"
+        here = await aiormq.connect(url.format(*gateway.listening["amqp"], ""))
+        lab = await aiormq.connect(url.format(*gateway.listening["amqp"], "lab"))
+        for connection in (here, lab, lab):
+            await connection.channel()
+        found = (await client.get("/api/vhosts/lab/channels?sort=number")).json()
+        assert [(one["vhost"], one["number"]) for one in found] == [("lab", 1), ("lab", 2)]
+        name = quote(found[0]["connection_details"]["name"], safe="")
+        assert (await client.get(f"/api/connections/{name}/channels")).json() == found
+        assert (await client.get("/api/connections/none/channels")).json() == []
+        assert len((await client.get("/api/channels")).json()) == 3
+        await lab.close()
+        assert (await client.get("/api/vhosts/lab/channels")).json() == []
+        assert (await client.get(f"/api/connections/{name}/channels")).json() == []
+        await here.close()

@@ -96,3 +96,42 @@ async def test_connections_of_a_user_are_listed_and_closed(tmp_path):
         async with asyncio.timeout(20):
             while not connection.is_closed:
                 await asyncio.sleep(0)
+
+
+async def test_lists_of_a_user_and_of_a_virtual_host_follow_what_comes_logs_in_and_goes(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        paths = ("/api/connections/username/guest", "/api/vhosts/%2F/connections", "/api/connections/username/")
+        device, writer = await asyncio.open_connection(*gateway.listening["mqtt"])
+        writer.write(CONNECT)
+        await device.readexactly(4)
+        answers, early = await asyncio.open_connection(*gateway.listening["amqp"])
+        early.write(b"AMQP\0\0\x09\x01")
+        await answers.readexactly(7)  # it came, and has not said who it is
+        assert [(await client.get(path)).json() for path in paths[:2]] == [[], []]
+        first = await aiormq.connect(f"{_url(gateway)}?name=first")
+        second = await aiormq.connect(f"{_url(gateway)}?name=second")
+        for path in paths[:2]:
+            found = (await client.get(path)).json()
+            assert sorted(one["lmq"]["client"] for one in found) == ["first", "second"]
+        await first.close()
+        for path in paths[:2]:
+            assert [one["lmq"]["client"] for one in (await client.get(path)).json()] == ["second"]
+        assert len((await client.get("/api/connections")).json()) == 3
+        await second.close()
+        early.close()
+        writer.close()
+
+
+async def test_those_of_other_users_stay_when_a_users_connections_are_closed(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        await client.put("/api/users/ann", json={"password": "x", "tags": ""})
+        await client.put("/api/permissions/%2F/ann", json={"configure": "", "write": "", "read": ""})
+        hers = [await aiormq.connect(_url(gateway).replace("guest:guest", "ann:x")) for _ in range(20)]
+        other = await aiormq.connect(_url(gateway))
+        assert (await client.delete("/api/connections/username/ann")).status_code == 204
+        async with asyncio.timeout(20):
+            while not all(one.is_closed for one in hers):
+                await asyncio.sleep(0)
+        assert [one["user"] for one in (await client.get("/api/connections")).json()] == ["guest"]
+        await other.channel()
+        await other.close()
