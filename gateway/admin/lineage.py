@@ -20,6 +20,7 @@ from core.lmq.queue_name import LIGHT_PREFIX
 from core.message import StoredBatch
 from core.stage import Stage
 from gateway.admin.asking import ask, open_queue, read_on
+from gateway.admin.fields import tell_fields
 from gateway.admin.login import Administrator, Caller, Looker
 from gateway.admin.management.failures import bad_request
 from gateway.admin.outcomes import Outcomes, letter_of
@@ -111,6 +112,7 @@ async def show_message(
     `taken`, `given back` or `done`; `outcome` says what done means (acknowledged, sent, expired, rejected, dropped,
     purged, a dead letter), `from_ms` and `until_ms` between which moments it was so (0: not known), `by` what has or
     had it, `letter` the dead letter. `letter_of` is the message that this one is a dead letter of.
+    `fields` are the properties, headers and user properties in the words of the publisher's door, in order.
     404: the log has no such message, or no longer.
     """
     del administrator
@@ -123,9 +125,11 @@ async def show_message(
     dispatched = await ask(lambda then: view.broker.engine.find_dispatch(record, then))
     places = [*_own_place(view.broker, stored), *dispatched]
     outcomes = Outcomes(view, stored)
-    origin = letter_of(bytes(one.buf[one.properties_start[0] : one.properties_end[0]]))
+    encoded = bytes(one.buf[one.properties_start[0] : one.properties_end[0]])
+    origin = letter_of(encoded)
     return {
         **stored.tell(),
+        "fields": [field._asdict() for field in tell_fields(encoded)],
         "letter_of": None if origin is None else str(origin),
         "queue_count": len(places),
         "queues": [await _tell_queue(view, stored, outcomes, *each) for each in places[first : first + QUEUES_MAX]],
