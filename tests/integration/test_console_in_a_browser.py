@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import shutil
 import subprocess
 import threading
 from contextlib import contextmanager
+from urllib.parse import quote
 
 import aio_pika
 import aiomqtt
 import httpx
 import pytest
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
 
 from lmq import ConsumeStatus, NotFoundError, Producer, PullConsumer, PushConsumer
 from tests.support.elsewhere import beside_ci, build
@@ -20,7 +24,9 @@ from tests.support.gateway import DOORS, GatewayProcess
 pytestmark = [pytest.mark.slow, pytest.mark.clients, beside_ci]
 
 MARKUP = "<img src=x onerror=alert(1)>"
-WALK_S = 600
+LONG = "x" * 240
+BIG = '{"big":12345678901234567890,"list":[1,2]}'
+WALK_S = 900
 
 
 async def fill(gateway):
@@ -64,7 +70,63 @@ async def fill(gateway):
         host, port, identifier="of ann", username="ann", password="ann", clean_session=False
     ) as hers:
         await hers.subscribe("plant/#", qos=1)
+    await fill_hostile(gateway)
     await fill_rocketmq(gateway)
+
+
+async def fill_hostile(gateway):
+    """Make things with markup and long texts for names, messages of bytes, and other exchanges."""
+    host, port = gateway.address("admin")
+    name = quote(MARKUP, safe="")
+    async with httpx.AsyncClient(base_url=f"http://{host}:{port}/api", auth=("guest", "guest")) as client:
+        for path, said in (
+            (f"queues/%2F/{name}", {"durable": True}),
+            (f"queues/%2F/{LONG}", {"durable": True}),
+            ("queues/%2F/bodies", {"durable": True}),
+            ("queues/%2F/fives", {"durable": True}),
+            ("queues/%2F/unrouted", {"durable": True}),
+            (f"exchanges/%2F/{name}", {"type": "topic"}),
+            ("exchanges/%2F/by-headers", {"type": "headers"}),
+            ("exchanges/%2F/alternate", {"type": "fanout"}),
+            ("exchanges/%2F/by-alternate", {"type": "direct", "arguments": {"alternate-exchange": "alternate"}}),
+            (f"vhosts/{name}", {}),
+            (f"users/{name}", {"password": "x", "tags": ""}),
+            (f"policies/%2F/{name}", {"pattern": "^none$", "definition": {"max-length": 1}}),
+        ):
+            (await client.put(f"/{path}", json=said)).raise_for_status()
+        for path, said in (
+            (f"e/{name}/q/{name}", {"routing_key": MARKUP}),
+            ("e/by-headers/q/jobs", {"arguments": {"x-match": "all", "kind": "job"}}),
+            ("e/alternate/q/unrouted", {}),
+            ("e/amq.topic/q/fives", {"routing_key": "five.#"}),
+        ):
+            (await client.post(f"/bindings/%2F/{path}", json=said)).raise_for_status()
+        for exchange, key, body, properties in (
+            (name, MARKUP, MARKUP, {"headers": {MARKUP: MARKUP}}),
+            ("amq.default", LONG, "long", {}),
+            ("amq.default", "bodies", BIG, {"content_type": "application/json", "headers": {"kind": "job"}}),
+            ("amq.default", "bodies", b"\x00\xffAB", {}),
+            ("amq.default", "bodies", "", {}),
+        ):
+            is_text = isinstance(body, str)
+            sent = {
+                "properties": properties,
+                "routing_key": key,
+                "payload": body if is_text else base64.b64encode(body).decode(),
+                "payload_encoding": "string" if is_text else "base64",
+            }
+            (await client.post(f"/exchanges/%2F/{exchange}/publish", json=sent)).raise_for_status()
+    host, port = gateway.address("mqtt")
+    async with aiomqtt.Client(host, port, identifier=LONG, clean_session=False) as long:
+        await long.subscribe([(f"{LONG}/#", 1), (f"{MARKUP}/#", 1)])
+    carried = Properties(PacketTypes.PUBLISH)
+    carried.UserProperty = [("k", "first"), ("k", "second")]
+    carried.ResponseTopic = "re/1"
+    carried.CorrelationData = b"\x00\x01\xff"
+    async with aiomqtt.Client(host, port, protocol=aiomqtt.ProtocolVersion.V5) as five:
+        await five.publish("five/1", b"5", qos=1, properties=carried)
+        await five.publish(f"{MARKUP}/a", MARKUP.encode(), qos=1, retain=True)
+        await five.publish(f"{LONG}/a", b"long", qos=1)
 
 
 async def fill_rocketmq(gateway):
@@ -156,4 +218,4 @@ def test_every_page_shows_and_what_an_operator_does_works(tmp_path):
         assert not wrong, "\n".join(wrong)
         (paint_ms,) = (int(line.split()[3]) for line in lines if line.startswith("first paint"))
         assert paint_ms < 1_000
-        assert int(lines[-1].removeprefix("ok ")) >= 2 * 10
+        assert int(lines[-1].removeprefix("ok ")) >= 4 * 25

@@ -3,11 +3,14 @@
 
 import { told } from "./dom.js";
 
-// Call `load` `pauseMs` after each time that it is done, unless the page is hidden. What goes wrong is told in `box`.
+const GONE = 404;
+
+// Call `load` `pauseMs` after each time that it is done, unless the page is hidden. What goes wrong is told in `box`; of
+// what is there no longer the page says only that.
 export function keepOn(load, box, signal, pauseMs) {
   const next = async () => {
     if (signal.aborted) return;
-    if (!document.hidden) await once(load, box);
+    if (!document.hidden && (await once(load, box)) === GONE) return;
     setTimeout(next, pauseMs);
   };
   setTimeout(next, pauseMs);
@@ -25,5 +28,10 @@ async function once(load, box) {
     box.replaceChildren();
   } catch (error) {
     if (error.name !== "AbortError") box.replaceChildren(told(error.message, true));
+    if (error.status !== GONE || !box.isConnected) return undefined;
+    const main = document.getElementById("main");
+    main.replaceChildren(main.querySelector("h1"), box);
+    return GONE;
   }
+  return undefined;
 }

@@ -42,7 +42,9 @@ export function path(...parts) {
 }
 
 export function get(where, params, signal) {
-  const query = new URLSearchParams(Object.entries(params ?? {}).filter(([, value]) => value !== undefined));
+  // Of a list each part is given by itself.
+  const given = Object.entries(params ?? {}).flatMap(([name, value]) => (Array.isArray(value) ? value : [value]).map((one) => [name, one]));
+  const query = new URLSearchParams(given.filter(([, value]) => value !== undefined));
   return ask("GET", query.size ? `${where}?${query}` : where, undefined, signal);
 }
 

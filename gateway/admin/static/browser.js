@@ -14,7 +14,7 @@ export function messageLink(id) {
 
 // Where a message was published: a link to where that leads now, for topics and exchanges.
 export function addressLink(one) {
-  if (typeof one.exchange !== "string") return one.door === "rocketmq" ? one.topic : h("a", { href: `#/route?topic=${encodeURIComponent(one.topic)}` }, one.topic);
+  if (typeof one.exchange !== "string") return one.door === "rocketmq" ? h("a", { href: `#/route?rocketmq=${encodeURIComponent(one.topic)}` }, one.topic) : h("a", { href: `#/route?topic=${encodeURIComponent(one.topic)}` }, one.topic);
   const where = new URLSearchParams({ exchange: one.exchange, key: one.routing_key });
   return h("a", { href: `#/route?${where}` }, `${one.exchange || "(default)"} ${one.routing_key}`);
 }

@@ -71,8 +71,8 @@ function showState() {
   const sample = live.last;
   const troubles = [];
   if (!live.isConnected) troubles.push("no answer from the gateway");
-  else if (!sample.is_ready) troubles.push("not ready");
-  if (live.isConnected) {
+  else if (!sample?.is_ready) troubles.push("not ready"); // no sample: it started this second
+  if (live.isConnected && sample) {
     troubles.push(...sample.alarms);
     for (const one of sample.certificates_ending ?? []) troubles.push(`the certificate of ${one.listener} ${one.expires_at_ms < Date.now() ? "expired" : "expires"} ${moment(one.expires_at_ms)}`);
   }

@@ -80,4 +80,26 @@ export function lightName(name) {
 // What a light queue is called in a list: by its door where that knows its name.
 export const calledName = (name) => (name.startsWith("%LMQ%") ? lightName(name) : name);
 
+// Of RocketMQ's response codes, which count what its door refused.
+const CODES = {
+  1: "system error", 2: "system busy", 3: "request code not supported", 10: "flush disk timeout", 13: "message illegal",
+  14: "service not available", 16: "no permission", 17: "topic not exist", 21: "pull offset moved", 22: "query not found",
+  23: "subscription parse failed", 24: "subscription not exist", 25: "subscription not latest", 26: "subscription group not exist",
+  29: "invalid parameter", 206: "consumer not online", 207: "consume message timeout", 604: "illegal operation",
+};
+
+// Whether a door has anything to tell: the admin API and the gateway's own events are mostly silent ones, without
+// connections that count.
+const SILENT = new Set(["admin", "events"]);
+export const isUsed = ([name, door]) => !SILENT.has(name) || Boolean(door.messages_in || door.messages_out || Object.keys(door.refused).length || Object.keys(door.dropped).length);
+
+// Counts by reason, in words; the gateway's names of reasons have lines between their words.
+export function reasons(counts) {
+  const said = (reason) => {
+    const [, code] = /^code_(\d+)$/.exec(reason) ?? [];
+    return CODES[code] ? `${CODES[code]} (${code})` : reason.replaceAll("_", " ");
+  };
+  return Object.entries(counts).map(([reason, number]) => `${said(reason)}: ${count(number)}`).join(", ");
+}
+
 export const plural = (number, one, many = `${one}s`) => `${count(number)} ${number === 1 ? one : many}`;

@@ -6,6 +6,19 @@ import { count } from "./format.js";
 
 const AGAIN_MS = 3_000;
 
+// The title of a column, where a short word stays with what follows it.
+const titleOf = (column) => column.title.replace(/^(\S{1,4}) /, "$1\u00a0");
+
+// Text without a break in it that is longer than this is broken anywhere, so that a table fits its page.
+const LONG = /\S{25}/;
+
+// A cell, whose column says what is in it.
+function cell(column, ...read) {
+  const node = h("td", { className: column.isNumber ? "number" : column.isBrief ? "brief" : column.isName ? "name" : "" }, ...read);
+  if (!column.isNumber && LONG.test(node.textContent)) node.classList.add("long");
+  return node;
+}
+
 // One column: `{name, title, read(item), isNumber, sort}`. `sort` is the field the gateway sorts by; without it the
 // column cannot be sorted by. `read` gives text or elements.
 export class List {
@@ -19,7 +32,7 @@ export class List {
   constructor(main, signal, { from, columns, searched = "name", extra = {}, isLive = true }) {
     this.signal = signal;
     this.from = from;
-    this.columns = columns;
+    this.columns = columns.map((column, i) => ({ ...column, isName: i === 0 }));
     this.extra = extra;
     const search = h("input", { type: "search", oninput: () => this.#search(search.value), spellcheck: false });
     main.append(
@@ -74,7 +87,7 @@ export class List {
           const head = h("th", { scope: "col", className: column.isNumber ? "number" : "" });
           if (isSorted) head.setAttribute("aria-sort", sort_reverse ? "descending" : "ascending");
           const turn = () => this.#ask({ sort: column.sort, sort_reverse: isSorted ? !sort_reverse : Boolean(column.isNumber), page: 1 });
-          head.append(column.sort ? h("button", { type: "button", onclick: turn }, column.title) : column.title);
+          head.append(column.sort ? h("button", { type: "button", onclick: turn }, titleOf(column)) : titleOf(column));
           return head;
         }),
       ),
@@ -90,7 +103,7 @@ export class List {
         h(
           "tr",
           {},
-          this.columns.map((column, i) => h("td", { className: column.isNumber ? "number" : column.isBrief ? "brief" : i === 0 ? "name" : "" }, column.read(item, this))),
+          this.columns.map((column) => cell(column, column.read(item, this))),
         ),
       ),
     );
@@ -109,9 +122,9 @@ export class List {
     const turn = (to) => () => this.#ask({ page: to });
     return renew(
       this.#pager,
-      h("button", { className: "act", type: "button", disabled: page <= 1, onclick: turn(page - 1) }, "Back"),
+      h("button", { className: "act", type: "button", disabled: page <= 1, onclick: turn(page - 1) }, "Previous"),
       h("span", {}, `page ${count(page)} of ${count(page_count)}`),
-      h("button", { className: "act", type: "button", disabled: page >= page_count, onclick: turn(page + 1) }, "On"),
+      h("button", { className: "act", type: "button", disabled: page >= page_count, onclick: turn(page + 1) }, "Next"),
     );
   }
 }
@@ -125,8 +138,8 @@ export function table(caption, columns, items, label = caption) {
       "table",
       {},
       caption && h("caption", {}, caption),
-      h("thead", {}, h("tr", {}, columns.map((column) => h("th", { scope: "col", className: column.isNumber ? "number" : "" }, column.isUnseen ? h("span", { className: "unseen" }, column.title) : column.title)))),
-      h("tbody", {}, items.map((item) => h("tr", {}, columns.map((column) => h("td", { className: column.isNumber ? "number" : "" }, column.read(item)))))),
+      h("thead", {}, h("tr", {}, columns.map((column) => h("th", { scope: "col", className: column.isNumber ? "number" : "" }, column.isUnseen ? h("span", { className: "unseen" }, column.title) : titleOf(column))))),
+      h("tbody", {}, items.map((item) => h("tr", {}, columns.map((column) => cell(column, column.read(item)))))),
     ),
   );
 }

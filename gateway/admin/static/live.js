@@ -2,23 +2,38 @@
 
 const KEPT = 300;
 const LATE_MS = 4_000; // without a word from the gateway, then it is said to be away
+const WAITS_MS = [2_000, 60_000]; // before a stream is asked for again that was refused, at first and at most
 
 class Live extends EventTarget {
   samples = [];
   isConnected = false;
   #source = null;
   #missing;
+  #retry;
+  #waitMs = WAITS_MS[0];
 
   start() {
     this.#source = new EventSource("api/lmq/live");
     this.#source.addEventListener("history", (event) => this.#take(JSON.parse(event.data), true));
     this.#source.addEventListener("sample", (event) => this.#take([JSON.parse(event.data)], false));
-    this.#source.onerror = () => (this.#missing ??= setTimeout(() => this.#tell(false), LATE_MS)); // it mostly comes again
+    this.#source.onerror = () => {
+      this.#missing ??= setTimeout(() => this.#tell(false), LATE_MS); // it mostly comes again
+      if (this.#source.readyState === EventSource.CLOSED) this.#comeAgain();
+    };
+  }
+
+  // A browser does not ask again by itself where something else was answered than a stream: by a proxy whose gateway is
+  // away, or by a gateway that has too many streams.
+  #comeAgain() {
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => this.start(), this.#waitMs);
+    this.#waitMs = Math.min(2 * this.#waitMs, WAITS_MS[1]);
   }
 
   // Begin anew: who looks logged in meanwhile, and may be told more or less.
   restart() {
     this.#source.close();
+    clearTimeout(this.#retry);
     this.samples = [];
     this.start();
   }
@@ -26,6 +41,7 @@ class Live extends EventTarget {
   #take(samples, isAll) {
     clearTimeout(this.#missing);
     this.#missing = undefined;
+    this.#waitMs = WAITS_MS[0];
     this.samples = (isAll ? samples : [...this.samples, ...samples]).slice(-KEPT);
     this.#tell(true);
   }

@@ -4,10 +4,12 @@
 import { chromium } from "playwright-core";
 
 import { findFaintTexts, findNameless, walkByKeys } from "./checks.mjs";
+import { beRefused, comeAgain, findBarriers, findOtherWays, loseAQueue, readMessages, showHostileNames, showLongNames } from "./trouble.mjs";
 
 const [base, executablePath] = process.argv.slice(2);
 const FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 const WIDTHS = [1280, 500];
+const MARKUP = "<img src=x onerror=alert(1)>";
 let seen = 0;
 
 function wrong(where, what) {
@@ -21,7 +23,7 @@ async function open(browser, width, colorScheme, user = "guest") {
     httpCredentials: { username: user, password: user },
   });
   const page = await context.newPage();
-  page.on("console", (said) => ["error", "warning"].includes(said.type()) && wrong(page.url(), said.text()));
+  page.on("console", (said) => ["error", "warning"].includes(said.type()) && !page.mayMiss && wrong(page.url(), said.text()));
   page.on("request", (asked) => asked.url().startsWith(base) || wrong(page.url(), `it asks ${asked.url()}`));
   page.on("pageerror", (error) => wrong(page.url(), error.message));
   return page;
@@ -63,6 +65,7 @@ async function look(page, where) {
   if (found.names.length) wrong(where, `it shows ${found.names[0]}`);
   for (const fault of await page.evaluate(findNameless)) wrong(where, `a reader has no name for ${fault}`);
   for (const fault of await page.evaluate(findFaintTexts)) wrong(where, `it cannot be read well: ${fault}`);
+  for (const barrier of await findBarriers(page)) wrong(where, barrier);
   for (const refusal of found.refusals) wrong(where, refusal);
 }
 
@@ -415,7 +418,7 @@ async function useTheMenu(browser) {
 
 async function showHostileText(page) {
   await go(page, "sessions");
-  await expectText(page, "a name with markup", "<img src=x onerror=alert(1)>");
+  await expectText(page, "a name with markup", MARKUP);
   if (await page.locator("main img").count()) wrong("a name with markup", "it became an element");
 }
 
@@ -423,10 +426,22 @@ const browser = await chromium.launch({ executablePath, args: FLAGS });
 const page = await open(browser, WIDTHS[0], "light");
 const pages = [...(await findPages(page)), "users/ann"];
 for (const width of WIDTHS) {
-  const each = await open(browser, width, width === WIDTHS[0] ? "light" : "dark");
-  for (const where of pages) await look(each, where);
-  await each.context().close();
+  for (const scheme of ["light", "dark"]) {
+    const each = await open(browser, width, scheme);
+    for (const where of pages) await look(each, where);
+    await each.context().close();
+  }
 }
+const met = { browser, page, base, go, expectText, wrong, markup: MARKUP };
+await showHostileNames(met);
+await showLongNames(met);
+await readMessages(met);
+await findOtherWays(met);
+await comeAgain(met);
+await beRefused(met);
+page.mayMiss = true; // the browser tells of an answer 404
+await loseAQueue(met);
+page.mayMiss = false;
 await showHostileText(page);
 await findWhatGrows(page);
 await useKeys(page, pages);

@@ -2,7 +2,7 @@
 
 import { get, path, remove } from "../api.js";
 import { confirmed, facts, h, told } from "../dom.js";
-import { bytes, count, duration, moment } from "../format.js";
+import { bytes, count, duration, moment, plural } from "../format.js";
 import { List, table } from "../list.js";
 
 const age = (connection) => duration(Date.now() - connection.connected_at);
@@ -62,7 +62,7 @@ async function showConnection(main, signal, name) {
   }
   if (one.channels) {
     const channels = await get(`${where}/channels`, {}, signal);
-    main.append(h("h2", {}, "Channels"), table(`${count(channels.length)} channels`, CHANNELS, channels));
+    main.append(h("h2", {}, "Channels"), table(plural(channels.length, "channel"), CHANNELS, channels));
   }
 }
 

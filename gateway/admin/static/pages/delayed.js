@@ -38,11 +38,11 @@ export const delayed = {
     const load = async (after) => {
       try {
         const found = await get("api/lmq/delayed", { count: COUNT, after, door: door.value || undefined, name: name.value }, signal);
-        said.textContent = `${count(found.waiting)} wait, about in the order in which they are due.`;
+        said.textContent = `${found.waiting === 1 ? "1 waits" : `${count(found.waiting)} wait`}, about in the order in which they are due.`;
         renew(
           shown,
           table(found.items.length ? `${count(found.items.length)} shown` : "none here", columns, found.items),
-          found.next ? h("div", { className: "bar" }, h("button", { className: "act", type: "button", onclick: () => load(found.next) }, "On")) : "",
+          found.next ? h("div", { className: "bar" }, h("button", { className: "act", type: "button", onclick: () => load(found.next) }, "Next")) : "",
         );
       } catch (error) {
         if (error.name !== "AbortError") box.replaceChildren(told(error.message, true));

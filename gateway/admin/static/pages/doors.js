@@ -2,7 +2,7 @@
 
 import { get } from "../api.js";
 import { card, h } from "../dom.js";
-import { bytes, count, rate } from "../format.js";
+import { bytes, count, isUsed, rate, reasons } from "../format.js";
 import { table } from "../list.js";
 import { live } from "../live.js";
 import { plot } from "../plot.js";
@@ -12,8 +12,6 @@ const LISTENERS = [
   { title: "Address", read: (one) => h("code", { className: "mono" }, one.ip_address.includes(":") ? `[${one.ip_address}]` : one.ip_address) },
   { title: "Port", isNumber: true, read: (one) => one.port },
 ];
-
-const reasons = (counts) => Object.entries(counts).map(([reason, number]) => `${reason.replaceAll("_", " ")}: ${count(number)}`).join(", ") || "none";
 
 function showDoor(name, door) {
   const inward = live.rates((one) => one.doors[name]?.messages_in ?? 0);
@@ -30,7 +28,7 @@ function showDoor(name, door) {
       card("Connections", count(door.connections), `${count(door.connections_total)} since the start`),
       card("Bodies in and out", bytes(door.bytes_in), `in, ${bytes(door.bytes_out)} out`),
     ),
-    h("p", { className: "faint" }, `Refused: ${reasons(door.refused)}. Dropped: ${reasons(door.dropped)}.`),
+    h("p", { className: "faint" }, `Refused: ${reasons(door.refused) || "none"}. Dropped: ${reasons(door.dropped) || "none"}.`),
   );
 }
 
@@ -41,7 +39,7 @@ export const doors = {
     main.append(h("div", { id: "listeners" }), shown);
     const { listeners } = await get("api/overview", {}, signal);
     main.querySelector("#listeners").replaceChildren(table("Listeners", LISTENERS, listeners));
-    const draw = () => live.last?.doors && shown.replaceChildren(...Object.entries(live.last.doors).map(([name, door]) => showDoor(name, door)));
+    const draw = () => live.last?.doors && shown.replaceChildren(...Object.entries(live.last.doors).filter(isUsed).map(([name, door]) => showDoor(name, door)));
     draw();
     live.follow(draw, signal);
   },
@@ -61,7 +59,7 @@ function showBridge(name, bridge) {
       card("To the other broker", rate(outward.at(-1)), "/s", plot(outward, `messages to ${name}`)),
       card("Connects", count(bridge.connects), `${count(bridge.failures)} failed`),
     ),
-    h("p", { className: "faint" }, `${count(bridge.messages_in)} in and ${count(bridge.messages_out)} out since the start. Dropped: ${reasons(bridge.dropped)}.`),
+    h("p", { className: "faint" }, `${count(bridge.messages_in)} in and ${count(bridge.messages_out)} out since the start. Dropped: ${reasons(bridge.dropped) || "none"}.`),
   );
 }
 

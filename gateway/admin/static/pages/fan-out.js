@@ -48,12 +48,12 @@ export const fanOut = {
           card("Queues a message", mean(found.entries, found.messages)),
           card("Stored once", bytes(found.body_bytes), "of bodies"),
           card("With a copy in each", bytes(found.copied_bytes), found.body_bytes ? `${(found.copied_bytes / found.body_bytes).toFixed(1)} times as much` : ""),
-          card("Looked at", count(found.messages), found.messages ? `newest messages, of ${duration(found.span_ms)}` : "messages"),
+          card("Looked at", count(found.messages), found.messages ? `newest ${found.messages === 1 ? "message" : "messages"}, of ${duration(found.span_ms)}` : "messages"),
         ),
         h("h2", {}, "How wide"),
         found.messages ? h("div", { className: "card" }, showWidths(found.widths)) : h("p", {}, "Nothing was published by MQTT or AMQP yet."),
         h("h2", {}, "Widest"),
-        h("div", { className: "wide" }, table(`${count(found.topic_count)} topics, and pairs of exchange and routing key, those with most entries first`, COLUMNS, found.topics)),
+        h("div", { className: "wide" }, table(`${count(found.topic_count)} in all, topics and pairs of exchange and routing key; those with most entries first`, COLUMNS, found.topics)),
         h("h2", {}, "By device, over the whole log"),
         found.has_report
           ? h("p", {}, h("a", { href: "api/lmq/fan-out/report", target: "_blank", rel: "noopener" }, "The last report of Spark"))

@@ -3,6 +3,7 @@
 import { get } from "../api.js";
 import { h, told } from "../dom.js";
 import { count } from "../format.js";
+import { live } from "../live.js";
 
 const AGAIN_MS = 2_000;
 const SHOWN = 1_000;
@@ -16,6 +17,7 @@ export const logs = {
     const said = h("p", { className: "faint" });
     let lines = [];
     let written = 0;
+    let upMs = 0;
     const draw = () => {
       const word = wanted.value.toLowerCase();
       const found = word ? lines.filter((line) => line.toLowerCase().includes(word)) : lines;
@@ -25,9 +27,13 @@ export const logs = {
       if (isAtEnd) shown.scrollTop = shown.scrollHeight;
     };
     const load = async () => {
-      const found = await get("api/lmq/logs", { since: written }, signal);
+      const nowMs = live.last?.uptime_ms ?? upMs;
+      const wasStarted = nowMs < upMs; // meanwhile: it counts its lines from 0 again
+      const found = await get("api/lmq/logs", { since: wasStarted ? 0 : written }, signal);
+      upMs = nowMs;
       if (found.written === written && lines.length) return;
-      lines = [...lines, ...found.lines].slice(-SHOWN);
+      const fresh = new Set(found.lines);
+      lines = [...(wasStarted ? lines.filter((line) => !fresh.has(line)) : lines), ...found.lines].slice(-SHOWN);
       written = found.written;
       draw();
     };

@@ -15,7 +15,7 @@ const COLUMNS = [
   { title: "Lag", isNumber: true, sort: "lag", read: (one) => count(one.lag) },
   { title: "Next offset", isNumber: true, read: (one) => count(one.next_offset) },
   { title: "Members", isNumber: true, sort: "members", read: (one) => count(one.members) },
-  { title: "Again", isNumber: true, sort: "redelivered", read: (one) => count(one.redelivered) },
+  { title: "Redelivered", isNumber: true, sort: "redelivered", read: (one) => count(one.redelivered) },
 ];
 
 function makeReset(group, box, again) {

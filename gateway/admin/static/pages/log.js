@@ -22,7 +22,7 @@ const COLUMNS = [
   { title: "Readers", isNumber: true, sort: "readers", read: (one) => count(one.readers) },
   { title: "In /s", isNumber: true, sort: "rate_in", read: (one) => rate(one.rate_in) },
   { title: "Out /s", isNumber: true, read: (one) => rate(one.rate_out) },
-  { title: "Again /s", isNumber: true, sort: "rate_again", read: (one) => rate(one.rate_again) },
+  { title: "Redelivered /s", isNumber: true, sort: "rate_again", read: (one) => rate(one.rate_again) },
   { title: "Next offset", isNumber: true, sort: "next_offset", read: (one) => count(one.next_offset) },
 ];
 

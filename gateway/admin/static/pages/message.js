@@ -1,9 +1,10 @@
 // One message: what it carries, and where it went.
 
 import { get, path } from "../api.js";
+import { showBody } from "../body.js";
 import { addressLink, messageLink } from "../browser.js";
 import { facts, h } from "../dom.js";
-import { count, lightName, moment, yes } from "../format.js";
+import { count, lightName, moment, plural, yes } from "../format.js";
 import { table } from "../list.js";
 import { logLink } from "./log.js";
 
@@ -23,6 +24,12 @@ const READERS = [
   { title: "Note", read: (one) => one.note },
 ];
 
+const FIELDS = [
+  { title: "Kind", isBrief: true, read: (one) => one.kind },
+  { title: "Name", read: (one) => one.name },
+  { title: "Value", read: (one) => h("span", { className: "mono" }, one.value) },
+];
+
 function showQueue(queue) {
   const stages = Object.entries(queue.stages).map(([stage, number]) => `${count(number)} ${stage}`).join(", ");
   const name = queue.offset === null ? lightName(queue.light_queue) : logLink(queue.light_queue, queue.offset, lightName(queue.light_queue));
@@ -36,7 +43,6 @@ function showQueue(queue) {
 
 async function showMessage(main, signal, id) {
   const found = await get(`api/lmq/messages/${path(id)}`, {}, signal);
-  const properties = Object.entries(found.properties);
   main.append(
     facts([
       [typeof found.exchange === "string" ? "Exchange, key" : "Topic", addressLink(found)],
@@ -45,20 +51,17 @@ async function showMessage(main, signal, id) {
       ["Expires", moment(found.expires_at_ms)],
       ["Door", found.door],
       ["Publisher", [found.client, found.user && `user ${found.user}`].filter(Boolean).join(", ")],
-      ["QoS", found.qos],
+      ["QoS", found.door === "mqtt" ? found.qos : ""],
       ["Dead letter of", found.letter_of === null ? "" : messageLink(found.letter_of)],
       ["Retained", found.retain ? yes(true) : ""],
-      ["Body", `${count(found.body_bytes)} bytes${found.encoding === "base64" ? ", in base64" : ""}${found.is_cut ? ", the first of them" : ""}`],
+      ["Body", `${plural(found.body_bytes, "byte")}${found.is_cut ? ", the first of them shown" : ""}`],
     ]),
-    h("pre", { tabIndex: 0 }, found.body),
+    ...showBody(found),
   );
-  if (properties.length) {
-    const columns = [{ title: "Property", read: ([name]) => name }, { title: "Value", read: ([, value]) => h("span", { className: "mono" }, value) }];
-    main.append(h("h2", {}, "Properties"), table("", columns, properties, "Properties"));
-  }
+  if (found.fields.length) main.append(h("h2", {}, "Properties"), table("", FIELDS, found.fields, "Properties"));
   main.append(
-    h("h2", {}, `Where it went: ${count(found.queue_count)} ${found.queue_count === 1 ? "queue" : "queues"}`),
-    h("p", { className: "faint" }, "Times are exact to a few seconds. How a message ended before the gateway started is known only where a dead letter says it; elsewhere the possible endings are listed."),
+    h("h2", {}, `Where it went: ${plural(found.queue_count, "queue")}`),
+    h("p", { className: "faint" }, "Times are exact to a few seconds. What AMQP queues did with it is known over restarts, too; of other readers that were done before the gateway started, the possible endings are listed."),
     ...found.queues.map(showQueue),
   );
   if (found.queue_count > found.queues.length) main.append(h("p", {}, `The first ${count(found.queues.length)} are shown.`));

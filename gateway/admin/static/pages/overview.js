@@ -2,7 +2,7 @@
 
 import { seesAll } from "../caller.js";
 import { card, facts, h, renew } from "../dom.js";
-import { bytes, count, duration, rate } from "../format.js";
+import { bytes, count, duration, isUsed, rate, reasons } from "../format.js";
 import { table } from "../list.js";
 import { live } from "../live.js";
 import { plot } from "../plot.js";
@@ -22,7 +22,6 @@ function standing(name, read, write, unit) {
 
 function showDoors(sample) {
   const rates = (name, field) => live.rates((one) => one.doors[name]?.[field] ?? 0).at(-1);
-  const reasons = (counts) => Object.entries(counts).map(([reason, number]) => `${reason.replaceAll("_", " ")}: ${count(number)}`).join(", ");
   return table(
     "",
     [
@@ -35,7 +34,7 @@ function showDoors(sample) {
       { title: "Refused", read: ([, door]) => reasons(door.refused) },
       { title: "Dropped", read: ([, door]) => reasons(door.dropped) },
     ],
-    Object.entries(sample.doors),
+    Object.entries(sample.doors).filter(isUsed),
     "Doors",
   );
 }

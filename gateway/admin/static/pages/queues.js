@@ -11,6 +11,7 @@ import { plot, tall } from "../plot.js";
 import { logLink } from "./log.js";
 
 const KEPT = 900; // looks that the page of one queue draws: half an hour
+const MOVED = 10_000; // messages at most that one click moves, as many as the gateway takes
 const SHOWN = 60; // depths that a sparkline has
 const depths = new Map();
 
@@ -39,7 +40,7 @@ const COLUMNS = [
   { title: "Consumers", isNumber: true, sort: "consumers", read: (queue) => count(queue.consumers) },
   { title: "In /s", isNumber: true, sort: "message_stats.publish_details.rate", read: (queue) => rate(queue.message_stats.publish_details.rate) },
   { title: "Out /s", isNumber: true, read: (queue) => rate(queue.message_stats.ack_details.rate) },
-  { title: "Again /s", isNumber: true, sort: "message_stats.redeliver_details.rate", read: (queue) => rate(queue.message_stats.redeliver_details.rate) },
+  { title: "Redelivered /s", isNumber: true, sort: "message_stats.redeliver_details.rate", read: (queue) => rate(queue.message_stats.redeliver_details.rate) },
   { title: "Oldest", isNumber: true, read: (queue) => age(queue.lmq.oldest_at_ms) },
   { title: "Depth", read: (queue) => plot(noteDepth(queue), `depth of ${queue.name}`, "spark") },
   { title: "Policy", read: (queue) => queue.policy ?? "" },
@@ -107,9 +108,10 @@ function makeActions(vhost, name, where, box) {
     }
   };
   const destination = h("input", { placeholder: "empty: where they died", spellcheck: false });
-  const move = () => {
-    const wanted = { vhost, source: name, destination: destination.value || undefined };
-    return act(box, async () => {
+  const move = async () => {
+    const wanted = { vhost, source: name, destination: destination.value || undefined, count: MOVED };
+    if (!(await confirmed(`Move up to ${count(MOVED)} messages of ${name} to ${wanted.destination ? `the queue ${wanted.destination}` : "the queues they died in"}?`, "Move"))) return;
+    await act(box, async () => {
       const { moved, left, reasons } = await post("api/lmq/move", wanted);
       return left ? told(`Moved ${count(moved)}; ${count(left)} stay: ${reasons.join(", ")}.`, true) : told(`Moved ${count(moved)}.`);
     });
@@ -134,7 +136,7 @@ function makeActions(vhost, name, where, box) {
 async function showQueue(main, signal, vhost, name) {
   const where = `api/queues/${path(vhost, name)}`;
   const [box, figures, bindings, messages, trouble] = Array.from({ length: 5 }, () => h("div"));
-  main.append(trouble, figures, h("h2", {}, "Change it"), box, makeActions(vhost, name, where, box), ...makeReplay(vhost, name, box), bindings, messages);
+  main.append(trouble, figures);
   const seen = [];
   const load = async () => {
     const queue = await get(where, {}, signal);
@@ -151,7 +153,7 @@ async function showQueue(main, signal, vhost, name) {
         card("Consumers", count(queue.consumers)),
         card("In", rate(stats.publish_details.rate), "/s"),
         card("Out", rate(stats.ack_details.rate), "/s"),
-        card("Given again", rate(stats.redeliver_details.rate), "/s"),
+        card("Redelivered", rate(stats.redeliver_details.rate), "/s"),
         card("Oldest waits", age(queue.lmq.oldest_at_ms) || "–"),
       ),
       seen.length > 1 && h(
@@ -180,6 +182,7 @@ async function showQueue(main, signal, vhost, name) {
     return queue;
   };
   const queue = await load();
+  main.append(h("h2", {}, "Change it"), box, makeActions(vhost, name, where, box), ...makeReplay(vhost, name, box), bindings, messages);
   bindings.replaceChildren(h("h2", {}, "Bindings"), await showBindings(`${where}/bindings`, signal));
   messages.replaceChildren(h("h2", {}, "Messages"));
   if (mayAskAll()) {

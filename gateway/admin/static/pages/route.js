@@ -5,6 +5,7 @@ import { h, svg, told } from "../dom.js";
 import { count, duration, lightName, plural } from "../format.js";
 import { logLink } from "./log.js";
 
+const SHOWN = 100; // queues of a topic of RocketMQ
 const ROW = 62;
 const BOX = { width: 220, height: 42 };
 const STEPS = [10, 300, 590]; // left edges of what is given, what matches, and what it leads to
@@ -30,7 +31,8 @@ function line(fromX, fromY, toX, toY) {
   return svg("path", { d: `M${x1},${y1} C${x1 + bend},${y1} ${toX - bend},${y2} ${toX},${y2}` });
 }
 
-// A queue of AMQP says its bindings, which its filters are made of.
+// A queue of AMQP says its bindings, which its filters are made of; of a chain of exchanges, which are drawn on the
+// left, the drawing has room for the last.
 function waysOf({ bindings, filters }) {
   return bindings.length ? bindings.map((name) => ["binding", name]) : filters.map((name) => ["filter", name]);
 }
@@ -46,8 +48,8 @@ const exchangeOf = (found) => `${found.kind} exchange ${found.exchange || "(defa
 // What is published, and the exchanges that it passes, as boxes from top to bottom: kind, name and class.
 function givenOf(found) {
   const rights = found.is_allowed === null ? [] : [[found.is_allowed ? "allowed" : "refused", `user ${found.user || "(no login)"}`, found.is_allowed ? "" : "refused"]];
-  const said = found.door === "mqtt" ? ["topic", found.topic, "given"] : [exchangeOf(found), found.routing_key, "given"];
-  const passed = found.exchanges.filter((one) => found.door === "mqtt" || one.name !== found.exchange);
+  const said = found.door !== "amqp" ? ["topic", found.topic, "given"] : [exchangeOf(found), found.routing_key || "(no routing key)", "given"];
+  const passed = found.exchanges.filter((one) => found.door !== "amqp" || one.name !== found.exchange);
   return [...rights, said, ...passed.map((one) => [`${one.kind} exchange`, one.name || "(default)", ""])];
 }
 
@@ -63,8 +65,9 @@ export function drawRoute(found) {
   let top = 8;
   found.queues.forEach((queue, i) => {
     const queueTop = top + (heights[i] - ROW) / 2;
-    steps[i].forEach(([kind, name], j) => {
+    steps[i].forEach(([kind, whole], j) => {
       const y = top + j * ROW;
+      const name = whole.slice(whole.lastIndexOf(" > ") + 1).replace(/^> /, "… ");
       graph.append(line(STEPS[0], middle, STEPS[1], y), line(STEPS[1], y, STEPS[2], queueTop), box(STEPS[1], y, kind, name));
     });
     if (!steps[i].length) graph.append(line(STEPS[0], middle, STEPS[2], queueTop));
@@ -79,13 +82,31 @@ export function drawRoute(found) {
   return graph;
 }
 
+function sayWays(queue) {
+  if (nameOf(queue) === `filter ${queue.filters[0]}` || !queue.name.startsWith("%LMQ%")) return ""; // it is called as what leads to it
+  return ` by ${waysOf(queue).map((way) => way.join(" ")).join(", ") || "its name"}`;
+}
+
+// Those of MQTT that are away, and groups that share a filter, have places in the queue without reading now.
+function sayReaders(queue) {
+  const subscribed = queue.name.startsWith("%LMQ%mqtt%") ? `${plural(queue.subscriptions, "subscription")}, ` : "";
+  return `: ${subscribed}${plural(queue.readers, "reader")} now`;
+}
+
 // The same in words, for those that do not see the graph, with links to each queue's messages.
 function sayRoute(found) {
   return h(
     "ul",
     {},
-    found.queues.map((queue) => h("li", {}, logLink(queue.name, undefined, nameOf(queue)), ` by ${waysOf(queue).map((way) => way.join(" ")).join(", ") || "its name"}: ${plural(queue.readers, "reader")}`)),
+    found.queues.map((queue) => h("li", {}, logLink(queue.name, undefined, nameOf(queue)), `${sayWays(queue)}${sayReaders(queue)}`)),
   );
+}
+
+function drawn(found) {
+  return [
+    h("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: "Drawing of the route" }, drawRoute(found)),
+    h("details", { open: true }, h("summary", {}, "In words"), sayRoute(found)),
+  ];
 }
 
 function ask(box, question, signal) {
@@ -96,13 +117,31 @@ function ask(box, question, signal) {
         found.is_allowed === null ? "" : told(`${found.is_allowed ? "Allowed" : "Refused"}: ${found.verdict}`, !found.is_allowed),
         h("p", {}, number ? `${found.is_allowed === false ? "It would be stored" : "Stored"} once on ${found.parent_topic}; ${plural(number, "light queue has", "light queues have")} an entry of it.` : "No queue gets it."),
         found.waits_ms ? h("p", {}, `It waits ${duration(found.waits_ms)} first.`) : "",
+        found.kind === "headers" && !question.header?.length ? h("p", { className: "warn" }, "An exchange of the type headers looks at headers: give those of the message.") : "",
         found.notes.map((note) => h("p", { className: "faint" }, note)),
-        number ? h("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: "Drawing of the route" }, drawRoute(found)) : "",
-        number ? h("details", { open: true }, h("summary", {}, "In words"), sayRoute(found)) : "",
+        ...(number ? drawn(found) : []),
       );
     },
     (error) => error.name === "AbortError" || box.replaceChildren(told(error.message, true)),
   );
+}
+
+// The queues of a topic of RocketMQ, in the form of an answer about a publish: its producers choose one for each message.
+async function askTopic(box, topic, signal) {
+  try {
+    const name = `^${topic.replace(/[^\w-]/g, "\\$&")}/[0-9]+$`;
+    const { items, filtered_count: number } = await get("api/lmq/queues", { name, use_regex: true, page: 1, page_size: SHOWN, sort: "name" }, signal);
+    const queues = items.filter((one) => one.door === "rocketmq").map((one) => ({ name: one.light_queue, called: "", filters: [], bindings: [], readers: one.readers, max_offset: one.next_offset }));
+    if (!queues.length) return box.replaceChildren(h("p", {}, "There is no topic of RocketMQ of that name yet; the first message makes it."));
+    return box.replaceChildren(
+      h("p", {}, number === 1 ? "Stored once, in its queue; each group of consumers reads it." : `Stored once, in one of ${count(number)} queues, which its producer chooses; each group of consumers reads all of them.`),
+      number > queues.length ? h("p", {}, `The first ${count(queues.length)} are shown.`) : "",
+      ...drawn({ door: "rocketmq", topic, user: null, is_allowed: null, exchanges: [], queues }),
+      h("p", { className: "faint" }, "With the property LMQ_TOPIC a message of RocketMQ goes to that MQTT topic instead."),
+    );
+  } catch (error) {
+    return error.name === "AbortError" || box.replaceChildren(told(error.message, true));
+  }
 }
 
 export const route = {
@@ -114,18 +153,25 @@ export const route = {
     const exchange = field("exchange", "amq.topic; empty for the default one");
     const key = field("key", "plant.1.temp");
     const vhost = field("vhost", "/");
+    const headers = h("textarea", { rows: 1, value: params.getAll("header").join("\n"), placeholder: "kind=job; one a line", spellcheck: false });
+    const header = () => headers.value.split("\n").map((one) => one.trim()).filter(Boolean);
+    const rocketmq = field("rocketmq", "Orders", true);
     const users = [field("user", "empty: not asked"), field("user", "empty: not asked")];
     const form = (submit, ...parts) => h("form", { className: "bar", onsubmit: (event) => (event.preventDefault(), submit()) }, parts, h("button", { className: "act" }, "Show"));
     const byTopic = () => ask(found, { door: "mqtt", topic: topic.value, user: users[0].value || undefined }, signal);
-    const byExchange = () => ask(found, { exchange: exchange.value, routing_key: key.value, vhost: vhost.value || undefined, user: users[1].value || undefined }, signal);
+    const byRocketmq = () => askTopic(found, rocketmq.value.trim(), signal);
+    const byExchange = () => ask(found, { exchange: exchange.value, routing_key: key.value, header: header(), vhost: vhost.value || undefined, user: users[1].value || undefined }, signal);
     main.append(
       h("p", { className: "faint" }, "Asks the gateway where a message would go now, and whether a user may publish it. Nothing is published."),
       h("h2", {}, "An MQTT topic"),
       form(byTopic, h("label", { className: "grow" }, "Topic", topic), h("label", {}, "Published by", users[0])),
       h("h2", {}, "A publish to an exchange"),
-      form(byExchange, h("label", { className: "grow" }, "Exchange", exchange), h("label", { className: "grow" }, "Routing key", key), h("label", {}, "Virtual host", vhost), h("label", {}, "Published by", users[1])),
+      form(byExchange, h("label", { className: "grow" }, "Exchange", exchange), h("label", { className: "grow" }, "Routing key", key), h("label", { className: "grow" }, "Headers", headers), h("label", {}, "Virtual host", vhost), h("label", {}, "Published by", users[1])),
+      h("h2", {}, "A RocketMQ topic"),
+      form(byRocketmq, h("label", { className: "grow" }, "Topic", rocketmq)),
       found,
     );
+    if (params.has("rocketmq")) return byRocketmq();
     if (params.has("topic")) return byTopic();
     return params.has("exchange") ? byExchange() : undefined;
   },

@@ -15,7 +15,7 @@ const COLUMNS = [
   { title: "Persistent", sort: "persistent", read: (one) => yes(one.persistent) },
   { title: "Subscriptions", isNumber: true, sort: "subscriptions", read: (one) => count(one.subscriptions) },
   { title: "In flight", isNumber: true, sort: "inflight", read: (one) => count(one.inflight) },
-  { title: "Again", isNumber: true, sort: "redelivered", read: (one) => count(one.redelivered) },
+  { title: "Redelivered", isNumber: true, sort: "redelivered", read: (one) => count(one.redelivered) },
 ];
 
 const OWED = [
@@ -39,7 +39,7 @@ async function showSession(main, signal, client) {
       box.replaceChildren(told(error.message, true));
     }
   };
-  main.append(trouble, figures, box, mayAskAll() ? h("div", { className: "bar" }, h("button", { className: "act danger", type: "button", onclick: end }, "End the session")) : "");
+  main.append(trouble, figures);
   const load = async () => {
     const owed = await get(`api/lmq/devices/${path(client)}`, {}, signal);
     const inflight = owed.subscriptions.reduce((total, one) => total + one.inflight, 0);
@@ -51,6 +51,7 @@ async function showSession(main, signal, client) {
     );
   };
   await load();
+  main.append(box, mayAskAll() ? h("div", { className: "bar" }, h("button", { className: "act danger", type: "button", onclick: end }, "End the session")) : "");
   keepOn(load, trouble, signal, 3_000);
 }
 

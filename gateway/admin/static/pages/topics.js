@@ -3,9 +3,10 @@
 import { again } from "../again.js";
 import { get } from "../api.js";
 import { h, renew } from "../dom.js";
-import { bytes, count, duration, moment, rate } from "../format.js";
+import { bytes, count, duration, moment, plural, rate } from "../format.js";
 
 const AGAIN_MS = 5_000;
+const SMALL = 60; // topics that are shown whole
 
 // Put a topic into the tree, and add to what is known of each level above it.
 function plant(root, topic) {
@@ -18,14 +19,19 @@ function plant(root, topic) {
   node.topic = topic;
 }
 
-function draw(node, level, path, span, open) {
-  const said = ` ${rate((node.count / span) * 1_000)}/s, ${count(node.count)} messages, ${bytes(node.bytes)}`;
+// Levels are open at first where they are few, and below the second one only where there are few topics in all.
+function isOpen(node, path, open, isSmall) {
+  return open.get(path) ?? (node.below.size < 40 && (isSmall || path.split("/").length < 2));
+}
+
+function draw(node, level, path, span, open, isSmall) {
+  const said = ` ${rate((node.count / span) * 1_000)}/s, ${plural(node.count, "message")}, ${bytes(node.bytes)}`;
   const name = node.topic ? h("a", { href: `#/route?topic=${encodeURIComponent(node.topic.topic)}` }, level || "(empty)") : level || "(empty)";
   const last = node.topic ? `, last ${moment(node.topic.last_at_ms)}` : "";
   const label = [name, h("span", { className: "faint" }, said + last)];
   if (!node.below.size) return h("li", {}, label);
-  const below = h("ul", {}, [...node.below].map(([next, inner]) => draw(inner, next, `${path}/${next}`, span, open)));
-  const details = h("details", { open: open.has(path) ? open.get(path) : node.below.size < 40 }, h("summary", {}, label), below);
+  const below = h("ul", {}, [...node.below].map(([next, inner]) => draw(inner, next, `${path}/${next}`, span, open, isSmall)));
+  const details = h("details", { open: isOpen(node, path, open, isSmall) }, h("summary", {}, label), below);
   details.addEventListener("toggle", () => open.set(path, details.open));
   return h("li", {}, details);
 }
@@ -44,10 +50,10 @@ export const topics = {
       found.topics.forEach((topic) => plant(root, topic));
       const span = Math.max(found.span_ms, 1_000);
       if (!found.messages) said.textContent = "Nothing was published by MQTT or AMQP yet.";
-      else said.textContent = `Topics of the newest ${count(found.messages)} messages by MQTT and AMQP, which came within ${duration(span)}: ${count(found.topic_count)} in all.`;
+      else said.textContent = `Topics of the newest ${plural(found.messages, "message")} by MQTT and AMQP, which came within ${duration(span)}: ${count(found.topic_count)} in all.`;
       if (found.by_exchange) said.textContent += ` ${count(found.by_exchange)} of the messages went to other exchanges than amq.topic, and so to no topic.`;
       tree.hidden = !found.topics.length;
-      renew(tree, h("ul", {}, [...root.below].map(([level, node]) => draw(node, level, level, span, open))));
+      renew(tree, h("ul", {}, [...root.below].map(([level, node]) => draw(node, level, level, span, open, found.topics.length <= SMALL))));
     };
     return again(load, box, signal, AGAIN_MS);
   },
