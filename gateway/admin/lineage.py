@@ -21,8 +21,9 @@ from core.message import StoredBatch
 from core.stage import Stage
 from gateway.admin.asking import ask, open_queue, read_on
 from gateway.admin.fields import tell_fields
-from gateway.admin.login import Administrator, Caller, Looker
+from gateway.admin.login import Administrator, Looker
 from gateway.admin.management.failures import bad_request
+from gateway.admin.ours.sessions import tell_session
 from gateway.admin.outcomes import Outcomes, letter_of
 from gateway.admin.paths import PathName
 from gateway.admin.steps import walk
@@ -30,7 +31,7 @@ from gateway.admin.stored import StoredRecord
 from gateway.admin.view import AdminView, View
 from gateway.amqp.queue_pops import GROUP
 from gateway.door import Door
-from gateway.inventory import FateEntry, Inventory, SubscriptionEntry, text_of
+from gateway.inventory import FateEntry, SubscriptionEntry, text_of
 from gateway.rocketmq.topic_table import queue_key
 
 LINEAGE = APIRouter(prefix="/api/lmq", tags=["lmq"])
@@ -203,22 +204,22 @@ async def _find_offset(broker: Broker, queue_ref: int, stored: StoredRecord) -> 
 
 @LINEAGE.get("/devices/{client}")
 async def show_device(view: View, looker: Looker, client: PathName) -> Item:
-    """What an MQTT client was meant to get and has not yet: its subscriptions, each with what waits and is in flight.
+    """An MQTT client's session, and what it was meant to get and has not yet.
+
+    Each of its subscriptions says what waits and is in flight.
 
     404: no such session, or that of another user, for one that is told of its own alone.
     """
     for door in view.doors.values():
-        subscriptions = door.inventory().subscriptions(client)
-        if subscriptions is not None and await _is_told(looker, door.inventory(), client):
-            owed = [_tell_owed(entry) async for entry in walk(subscriptions)]
-            return {"client": client, "waiting": sum(one["waiting"] for one in owed), "subscriptions": owed}
+        session = door.inventory().find_session(client)
+        if session is not None and looker.may_see_user(session.user):
+            owed = [_tell_owed(entry) async for entry in walk(door.inventory().subscriptions(client) or iter(()))]
+            return {
+                **tell_session(session),
+                "waiting": sum(one["waiting"] for one in owed),
+                "subscriptions": owed,
+            }
     raise HTTPException(404, {"error": "Object Not Found", "reason": f"no session of client '{client}'"})
-
-
-async def _is_told(looker: Caller, inventory: Inventory, client: str) -> bool:
-    if looker.sees_all:
-        return True
-    return any([looker.may_see_user(one.user) async for one in walk(inventory.sessions()) if one.client == client])
 
 
 def _tell_owed(entry: SubscriptionEntry) -> Item:

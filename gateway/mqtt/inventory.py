@@ -72,6 +72,11 @@ class MqttInventory(Inventory):
         """Give all sessions."""
         return map(describe_session, self._services.sessions.outlines())
 
+    def find_session(self, client: str) -> SessionEntry | None:
+        """Return the session of a client; None where there is none."""
+        outline = self._services.sessions.outline(client.encode())
+        return None if outline is None else describe_session(outline)
+
     def end_session(self, client: str, reason: str, now_ms: int) -> bool:
         """End a session, and the connection that it has; return whether it was there."""
         services = self._services

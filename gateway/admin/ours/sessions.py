@@ -15,7 +15,6 @@ from gateway.admin.rosters.newer import held_still
 from gateway.admin.rosters.part import Part
 from gateway.admin.rosters.roster import Roster
 from gateway.admin.rosters.walked_parts import OrderedPart, WalkedPart
-from gateway.admin.steps import walk
 from gateway.admin.view import View
 from gateway.inventory import Inventory, SessionEntry, SubscriptionEntry, text_of
 from gateway.mqtt.inventory import MqttInventory, describe_session
@@ -38,14 +37,11 @@ async def list_sessions(view: View, looker: Looker, asked: Asked) -> Response:
 async def show_session(view: View, looker: Looker, client: PathName) -> Item:
     """One session, with its subscriptions and what each still waits for."""
     inventory = view.mqtt.inventory()
-    async for session in walk(_sessions(inventory, looker)):
-        if session.client == client:
-            found = inventory.subscriptions(client) or ()
-            return {
-                **tell_session(session),
-                "subscription_details": [tell_subscription((client, one)) for one in found],
-            }
-    raise not_found(f"no session '{client}'")
+    session = inventory.find_session(client)
+    if session is None or not looker.may_see_user(session.user):
+        raise not_found(f"no session '{client}'")
+    found = inventory.subscriptions(client) or ()
+    return {**tell_session(session), "subscription_details": [tell_subscription((client, one)) for one in found]}
 
 
 @SESSIONS.delete("/sessions/{client}", status_code=204)

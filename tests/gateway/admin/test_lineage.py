@@ -152,6 +152,7 @@ async def test_a_device_is_told_what_it_has_not_got_yet(tmp_path):
                 await publisher.publish("plant/1", b"x", qos=1)
         told = (await client.get("/api/lmq/devices/dev%2F7")).json()
         assert (told["client"], told["waiting"]) == ("dev/7", 3)
+        assert (told["connected"], told["persistent"], told["user"]) == (False, True, "")
         (subscription,) = told["subscriptions"]
         assert (subscription["topic_filter"], subscription["waiting"], subscription["inflight"]) == ("plant/#", 3, 0)
         assert (await client.get("/api/lmq/devices/nobody")).status_code == 404

@@ -34,6 +34,8 @@ def test_sessions_say_what_they_have_and_whether_their_client_is_there(world):
     assert (found["there"].inflight, found["there"].is_persistent) == (2, False)
     assert {name: entry.is_connected for name, entry in found.items()} == {"p": True, "there": True, "gone": False}
     assert (found["gone"].conn_id, found["gone"].inflight, found["gone"].is_persistent) == (0, 0, True)
+    assert {name: world.door.inventory().find_session(name) for name in found} == found
+    assert world.door.inventory().find_session("nobody") is None
 
 
 def test_queues_of_filters_say_how_far_they_are_and_how_many_read_them(world):

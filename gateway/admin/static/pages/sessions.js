@@ -3,7 +3,7 @@
 import { keepOn } from "../again.js";
 import { get, path, remove } from "../api.js";
 import { mayAskAll } from "../caller.js";
-import { card, confirmed, h, renew, told } from "../dom.js";
+import { card, confirmed, facts, h, renew, told } from "../dom.js";
 import { count, yes } from "../format.js";
 import { List, table } from "../list.js";
 import { logLink } from "./log.js";
@@ -46,6 +46,12 @@ async function showSession(main, signal, client) {
     renew(
       figures,
       h("div", { className: "cards" }, card("Waiting for it", count(owed.waiting)), card("Sent, not acknowledged", count(inflight))),
+      facts([
+        ["Connected", owed.connected ? (owed.connection ? `yes, conn=${owed.connection} in the log lines` : "yes") : h("span", { className: "warn" }, "no")],
+        ["User", owed.user || "(anonymous)"],
+        ["Persistent", owed.persistent ? "yes" : "no, it ends with its connection"],
+        ["Redelivered", count(owed.redelivered)],
+      ]),
       h("h2", {}, "Subscriptions"),
       table(`${count(owed.subscriptions.length)} in all`, OWED, owed.subscriptions.slice(0, 1_000)),
     );
