@@ -1,6 +1,6 @@
 """The two threads beside the loop, for what blocks: one syncs, one makes room ready ahead of the writer.
 
-They are two because a sync that somebody waits for must not stand behind a page that nobody needs yet.
+They are two because a sync that clients wait for must not stand behind a page that is needed later.
 """
 
 from __future__ import annotations

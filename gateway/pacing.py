@@ -1,4 +1,4 @@
-"""How fast one connection may publish: what comes faster is not read for a while, and nobody else is disturbed.
+"""How fast one connection may publish: what comes faster is not read for a while, and no other connection is disturbed.
 
 A rate may be shared by all connections of a user: what one of them takes the others have not.
 """

@@ -1,4 +1,4 @@
-"""What became of messages that a reader is done with and nobody acknowledged: which expired, were dropped or rejected.
+"""What became of messages that a reader is done with, but for acknowledged ones: expired, dropped or rejected.
 
 Runs of messages that end alike, one after the other, are one entry; an acknowledged message makes none. They are kept
 in memory, the latest of some readers: nothing is written for a message. Those of AMQP queues are also in the journal of

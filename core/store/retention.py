@@ -1,7 +1,7 @@
 """What may go: segments past their age or over the size, whole ones from the old end, the rest by what is needed of it.
 
-The owner of the store goes through them in steps. A segment that nobody needs at the old end is deleted; of the others
-past their time the puncher is asked to give the room back of what nobody needs.
+The owner of the store goes through them in steps. A segment at the old end that holds nothing needed is
+deleted; of the others past their time the puncher is asked to give back the room of what is not needed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Queues that go when nobody uses them (`x-expires`), of all virtual hosts."""
+"""Queues that go when they are not in use (`x-expires`), of all virtual hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody may do, by the rules that are for them; the answers are not remembered here."""
+"""What a user may do, by the rules that are for that user; the answers are not remembered here."""
 
 from __future__ import annotations
 

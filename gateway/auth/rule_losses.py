@@ -1,4 +1,4 @@
-"""By which rules of a change somebody may read less than before; many are compared in steps."""
+"""By which rules of a change a user may read less than before; many are compared in steps."""
 
 from __future__ import annotations
 

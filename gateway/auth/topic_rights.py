@@ -1,4 +1,4 @@
-"""What somebody may do with topics where a back end is asked about each of them, and what is known of that so far.
+"""What a user may do with topics where a back end is asked about each of them, and what is known of that so far.
 
 A question that is not answered yet counts as a no. A door that can wait asks first, by `TopicRights.ask`; others go by
 what is known.

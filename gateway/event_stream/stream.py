@@ -1,7 +1,7 @@
 """Publishes events: what is told in a turn waits in memory, bounded, and is stored at the end of the turn.
 
-Nothing is published that nobody asked for: an event whose topic no filter matches, or whose key no binding takes, is
-in no log.
+Only what is asked for is published: an event whose topic no filter matches, or whose key no binding takes, is in no
+log.
 """
 
 from __future__ import annotations

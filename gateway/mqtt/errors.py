@@ -1,4 +1,4 @@
-"""What a peer can do wrong on an MQTT connection; each costs it the connection and nobody else anything."""
+"""What a peer can do wrong on an MQTT connection; each costs it the connection, and no other client anything."""
 
 from __future__ import annotations
 

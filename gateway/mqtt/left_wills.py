@@ -1,4 +1,4 @@
-"""Wills of clients that a killed process left, whose rights somebody else knows: a back end, or the issuer of tokens.
+"""Wills that a killed process left, of clients whose rights a back end knows, or the issuer of their tokens.
 
 Each is published once the very back end that let its client in says that it may be, and not before. Until there is an
 answer the will stays written down.

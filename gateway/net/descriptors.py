@@ -1,7 +1,7 @@
 """File descriptors: how many connections they allow, and listeners that wait while there are as many.
 
 What the store opens is never to fail because clients have taken all descriptors. So connections get what is left of the
-process's limit, and where they have it, newcomers wait in the kernel's queue until somebody leaves.
+process's limit, and where they have it, newcomers wait in the kernel's queue until a connection closes.
 
 Source: docs/operations.md, "Open files".
 """

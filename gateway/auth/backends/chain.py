@@ -1,4 +1,4 @@
-"""The chain of back ends: each is asked in order until one knows the user; a failure ends it, and lets nobody in."""
+"""The chain of back ends: each is asked in order until one knows the user; a failure refuses the login."""
 
 from __future__ import annotations
 
