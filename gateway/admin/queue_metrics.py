@@ -36,6 +36,18 @@ def total_families(totals: Totals, now_s: float) -> Iterator[Metric]:
     for entry, stored_ms in totals.oldest:
         oldest.add_metric([entry.vhost, entry.name], max(now_s - stored_ms / 1000, 0))
     yield oldest
+    again, given = (
+        CounterMetricFamily(f"lmq_redelivering_queue_{name}", text, labels=LABELS)
+        for name, text in (
+            ("redelivered", "Messages given once more, of the AMQP queues of which that are most now."),
+            ("messages", "Messages that ever came into these queues."),
+        )
+    )
+    for entry in totals.repeating:
+        again.add_metric([entry.vhost, entry.name], entry.again)
+        given.add_metric([entry.vhost, entry.name], entry.max_offset)
+    yield again
+    yield given
 
 
 class QueuesCollector(Collector):

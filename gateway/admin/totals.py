@@ -16,7 +16,8 @@ from gateway.admin.pace import Pace
 from gateway.admin.steps import Steps, walk
 from gateway.inventory import QueueEntry
 
-DEEPEST_COUNT = OLDEST_COUNT = 10
+DEEPEST_COUNT = OLDEST_COUNT = REPEATING_COUNT = 10
+REPEATED_MAX = 10_000  # queues of which it is known how much they had given once more at the walk before
 
 _FAR_MS = 1 << 62  # no message is stored so late
 
@@ -33,8 +34,8 @@ class Totals(NamedTuple):
     """Figures of all queues together.
 
     `deepest` are those with most messages, the deepest first; `oldest` those whose first message that is not done was
-    stored before others', with that moment, the oldest first; `by_vhost` are the figures of each virtual host of whose
-    queues any has such.
+    stored before others', with that moment, the oldest first; `repeating` those of which consumers got most once more
+    since the walk before; `by_vhost` are the figures of each virtual host of whose queues any has such.
     """
 
     queues: int = 0
@@ -47,6 +48,7 @@ class Totals(NamedTuple):
     oldest: tuple[tuple[QueueEntry, int], ...] = ()
     inflight: int = 0  # messages that MQTT sessions were sent and did not acknowledge
     by_vhost: tuple[tuple[str, VhostTotals], ...] = ()
+    repeating: tuple[QueueEntry, ...] = ()
 
     def within(self, vhosts: Collection[str]) -> VhostTotals:
         """Return the figures of some virtual hosts together."""
@@ -82,6 +84,7 @@ class TotalsKeeper:
         self.latest = Totals()
         self._pace = pace or Pace()
         self._queue_count = queue_count
+        self._repeated: dict[str, int] = {}  # by light queue, at the walk before
         self._at_s = float("-inf")
         self._lock = asyncio.Lock()
 
@@ -100,6 +103,7 @@ class TotalsKeeper:
         by_vhost: dict[str, list[int]] = {}
         deepest: list[tuple[int, int, QueueEntry]] = []
         oldest: list[tuple[int, int, QueueEntry]] = []
+        repeating = _Repeating(self._repeated)
         if self._ages is not None:
             self._ages.begin()
         async for entry in walk(self._queues(), steps):
@@ -111,9 +115,11 @@ class TotalsKeeper:
             figures[1] += entry.unacked or 0
             figures[2] += entry.readers
             _note(deepest, DEEPEST_COUNT, depth_of(entry), queues, entry)
+            repeating.note(entry, queues)
             stored_ms = self._ages.stored_ms(entry) if self._ages is not None and entry.first_waiting else 0
             if stored_ms:
                 _note(oldest, OLDEST_COUNT, _FAR_MS - stored_ms, queues, entry)
+        self._repeated = repeating.counts
         subscriptions = inflight = 0
         async for filters, sent in walk(self._sessions(), steps):
             subscriptions += filters
@@ -130,7 +136,34 @@ class TotalsKeeper:
             tuple((entry, _FAR_MS - rank) for rank, _, entry in sorted(oldest, reverse=True)),
             inflight,
             tuple((vhost, VhostTotals(*figures)) for vhost, figures in by_vhost.items()),
+            repeating.first(),
         )
+
+
+class _Repeating:
+    """Finds the queues of which consumers got most once more since the walk before.
+
+    Args:
+        before: How often that was by light queue, since the start, at the walk before.
+    """
+
+    def __init__(self, before: dict[str, int]) -> None:
+        self._before = before
+        self._found: list[tuple[int, int, QueueEntry]] = []
+        self.counts: dict[str, int] = {}  # now
+
+    def note(self, entry: QueueEntry, number: int) -> None:
+        """Take in the next queue of the walk."""
+        if not entry.again:
+            return
+        if len(self.counts) < REPEATED_MAX:
+            self.counts[entry.light_queue] = entry.again
+        more = entry.again - self._before.get(entry.light_queue, 0)
+        _note(self._found, REPEATING_COUNT, max(more, 0), number, entry)
+
+    def first(self) -> tuple[QueueEntry, ...]:
+        """Return what was found, the first the one that gave most."""
+        return tuple(entry for _, _, entry in sorted(self._found, reverse=True))
 
 
 def depth_of(entry: QueueEntry) -> int:

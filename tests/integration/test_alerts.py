@@ -26,6 +26,8 @@ WELL = {  # what every gateway tells, a sample a minute
     'lmq_dead_letters_total{%s,door="amqp",reason="rejected"}': "0x90",
     'lmq_redelivered_total{%s,door="mqtt"}': "0+60x90",
     'lmq_messages_out_total{%s,door="mqtt"}': "0+6000x90",
+    'lmq_redelivering_queue_redelivered_total{%s,queue="q",vhost="/"}': "0+600x90",
+    'lmq_redelivering_queue_messages_total{%s,queue="q",vhost="/"}': "0+60000x90",
     'lmq_logins_total{%s,door="mqtt",outcome="wrong"}': "0+6x90",
     "lmq_sync_seconds_sum{%s}": "0+1x90",
     "lmq_sync_seconds_count{%s}": "0+1000x90",
@@ -49,6 +51,10 @@ ILL = {
     "LmqQueueStands": {'lmq_oldest_queue_message_age_seconds{%s,queue="q",vhost="/"}': "0+60x90"},
     "LmqDeadLetters": {'lmq_dead_letters_total{%s,door="amqp",reason="rejected"}': "0x85 1x5"},
     "LmqRedeliveries": {'lmq_redelivered_total{%s,door="mqtt"}': "0+5000x90"},
+    "LmqQueueRedelivers": {
+        'lmq_redelivering_queue_redelivered_total{%s,queue="q",vhost="/"}': "0+600x90",
+        'lmq_redelivering_queue_messages_total{%s,queue="q",vhost="/"}': "5000x90",
+    },
     "LmqLoginsFail": {'lmq_logins_total{%s,door="mqtt",outcome="wrong"}': "0+120x90"},
     "LmqTimedMessagesLate": {
         'lmq_delayed_lateness_seconds_bucket{%s,le="5"}': "0+10x90",

@@ -40,3 +40,20 @@ async def test_queues_are_counted_and_the_deepest_are_named(tmp_path):
             assert (answer.status_code, answer.content) == (200, b"")
         async with make_client(make_view(gateway), auth=None, peer=ELSEWHERE) as stranger:
             assert (await stranger.get("/metrics/detailed?queue=deep")).status_code == 401
+
+
+async def test_queues_whose_messages_come_again_are_named(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        declare(gateway, "mails", "well")
+        for queue in ("mails", "well"):
+            await publish(client, "amq.default", queue, "x")
+        asked = {"count": 1, "encoding": "auto"}
+        for _ in range(3):
+            await client.post("/api/queues/%2F/mails/get", json={**asked, "ackmode": "ack_requeue_true"})
+        await client.post("/api/queues/%2F/well/get", json={**asked, "ackmode": "ack_requeue_false"})
+        found = _samples((await client.get("/metrics")).text)
+        again = {key: value for key, value in found.items() if key[0].startswith("lmq_redelivering")}
+        assert again == {
+            ("lmq_redelivering_queue_redelivered_total", "mails", "/"): 2,
+            ("lmq_redelivering_queue_messages_total", "mails", "/"): 1,
+        }

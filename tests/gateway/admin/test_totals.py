@@ -23,7 +23,7 @@ async def test_those_that_ask_together_wait_for_one_walk(monkeypatch):
 
     keeper = TotalsKeeper(queues, lambda: iter([2, 3]), lambda: iter([(5, 1), (2, 3)]))
     assert set(await asyncio.gather(keeper.find(), keeper.find())) == {
-        (2, 3, 1, 3, 5, 7, (A,), (), 4, (("", (3, 1, 3)),))
+        (2, 3, 1, 3, 5, 7, (A,), (), 4, (("", (3, 1, 3)),), ())
     }
     assert len(walks) == 1
     monkeypatch.setattr(pace, "FRESH_S", 0.0)
@@ -42,6 +42,24 @@ async def test_the_deepest_queues_are_known_by_name(monkeypatch):
 
     found = await TotalsKeeper(queues, lambda: iter(()), lambda: iter(())).find()
     assert [(entry.name, entry.ready) for entry in found.deepest] == [("q3", 9), ("q6", 7), ("q1", 5)]
+
+
+async def test_queues_that_give_most_once_more_now_are_known_by_name(monkeypatch):
+    monkeypatch.setattr(totals, "REPEATING_COUNT", 2)
+    monkeypatch.setattr(pace, "FRESH_S", 0.0)
+    monkeypatch.setattr(pace, "SHARE", 0)
+    again = {"long ago": 9_000, "still": 40, "rarely": 1, "never": 0}
+
+    def queues():
+        for name, count in again.items():
+            yield QueueEntry(name, f"%LMQ%{name}", 0, 0, 0, again=count)
+
+    keeper = TotalsKeeper(queues, lambda: iter(()), lambda: iter(()))
+    assert [entry.name for entry in (await keeper.find()).repeating] == ["long ago", "still"]
+    again.update({"still": 90, "rarely": 2})
+    assert [(entry.name, entry.again) for entry in (await keeper.find()).repeating] == [("still", 90), ("rarely", 2)]
+    again["still"] = 3  # its count began anew
+    assert (await keeper.find()).repeating == ()
 
 
 async def test_each_virtual_host_has_its_own_figures():
