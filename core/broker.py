@@ -57,7 +57,7 @@ class Broker(ReaderTurns):
         self.router = Router(self._make_topic_route, self.caches)
         self.retained = RetainedMessages(engine.table("retained"), engine.record_version)
         self.consumer_offsets = ConsumerOffsets(engine.table("consumer_offsets"), engine.places("consumer_offsets"))
-        self.pop = PopService(engine, engine.journal("pop"), self._on_shown, self._on_armed)
+        self.pop = PopService(engine, engine.journal("pop"), self._on_shown, self._on_armed, self.when_kept)
         self.cut_back()
         self._retaining = Retaining(engine, self.retained)
         self._retaining.catch_up()

@@ -79,9 +79,9 @@ class PopJournal:
                     if key in self.dropped:
                         apply(self.dropped.pop(key), DROP, 0, 0, 0)
                 continue
-            if kind == DROP and number in keys:
+            if kind == DROP and self.names.get(keys.get(number, b"")) == number:
                 key = keys.pop(number)
-                self.names.pop(key, None)
+                del self.names[key]
                 self.dropped[key] = number
                 if len(self.dropped) <= DROPPED_MAX:
                     continue

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Protocol
 
+from core.errors import LmqError
 from core.message import AWAY, StoredBatch
 from core.metrics import PopCounts
 from core.pop.byte_sums import ByteSums
@@ -39,6 +40,10 @@ def _nothing() -> None:
     return
 
 
+def _at_once(then: Callable[[LmqError | None], None]) -> None:
+    then(None)
+
+
 class PopService:
     """All pop queues of a data folder; what their consumers did outlives a killed process.
 
@@ -48,6 +53,8 @@ class PopService:
         on_shown: Told the light queue when messages that were taken can be taken again: a reader that waits there is to
             be woken.
         request_timer: Called when `expire` is wanted earlier than was known.
+        when_kept: Calls back when what was deleted so far is durable. Until then a process that is killed has the queue
+            of a dropped pop queue again, so a compaction copies that, too.
     """
 
     def __init__(
@@ -56,6 +63,7 @@ class PopService:
         journal: RecordJournal,
         on_shown: Callable[[int], None] = lambda _queue_ref: None,
         request_timer: Callable[[], None] = _nothing,
+        when_kept: Callable[[Callable[[LmqError | None], None]], None] = _at_once,
     ) -> None:
         self.journal = PopJournal(journal, self._write_snapshots)
         self._store = store
@@ -64,6 +72,8 @@ class PopService:
         self.endings = self._desk.endings
         self._states: dict[int, InFlight] = {}  # of others where something is in flight
         self._resting: dict[int, int] = {}  # the next offset of the rest
+        self._when_kept = when_kept
+        self._dropped: dict[int, tuple[bytes, InFlight]] = {}  # by number, with its key, until that is durable
         self._keys: dict[int, bytes] = {}  # by number, while messages are finished that letters are of
         self._renumbered: dict[int, int] = {}  # since the start: the numbers that others were before
         self._told = ToldEndings(self.endings, self.journal.changes)
@@ -145,11 +155,17 @@ class PopService:
         number = self.journal.names.get(key)
         if number is None:
             return
-        self._queues.pop(number, None)
-        self._states.pop(number, None)
-        self._resting.pop(number, None)
+        opened = self._queues.pop(number, None)
+        state = self._states.pop(number, None) if opened is None else opened.state
+        place = self._resting.pop(number, 0)
+        self._dropped[number] = key, state or InFlight(number, self.journal.changes, place)
+        self._when_kept(partial(self._note_kept, number))
         self.journal.drop_name(key)
         self.journal.write()
+
+    def _note_kept(self, number: int, error: LmqError | None) -> None:
+        if error is None:
+            del self._dropped[number]
 
     @property
     def has_dropped(self) -> bool:
@@ -386,6 +402,13 @@ class PopService:
                     name = None
                     if self.journal.names.get(key) != number:
                         break  # it was dropped, and nothing of it may come after that
+        for number, (key, state) in list(self._dropped.items()):
+            if key not in self.journal.names:  # else another has its queue, so its end is durable or meant nothing
+                yield number, key, 0  # the name first: it voids what the copy may have of it from before
+                for looked_at in snapshot_parts(state, log):
+                    yield number, None, looked_at
+                log.put(number, DROP, 0, 0, 0)
+                yield number, None, 0
         if self._told.put_mark(log):  # last, so that it says of all that were copied whether others were forgotten
             yield self._told.mark, None, 0
 

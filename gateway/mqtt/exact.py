@@ -16,6 +16,7 @@ Source: docs/storage-format.md, "Journal of QoS 2".
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 from core.errors import DataFolderUnusableError, DiskFullError
@@ -72,6 +73,7 @@ class ExactJournal:
         self._is_marked = False  # the journal has marks: the records of all that it notes say their identifiers
         self._sessions: dict[int, Session] = {}
         self._unstored: dict[int, dict[int, list[int]]] = {}  # by session, end of the log + 1: what is not safe so far
+        self._ending: Counter[Session | None] = Counter()  # how many ends of each are not durable yet
         self._next_number = 1
         self._found: dict[int, Found] = {}  # of sessions that are not loaded yet
         self._numbers: dict[bytes, int] = {}  # of those, by client
@@ -83,6 +85,7 @@ class ExactJournal:
             what="what is on its way at QoS 2",
             keys=self._keys,
             copy=self._copy,
+            must_wait=lambda number: self._sessions.get(number) in self._ending,
         )
 
     # The start
@@ -301,6 +304,16 @@ class ExactJournal:
         """Note which messages went a step on in the window's last call of `acknowledge`."""
         self.note_received(session, [each for each in window.changed if window.state_of(each) == EXACT_RECEIVED])
         self.note_complete(session, [each for each in window.changed if window.state_of(each) == EXACT_COMPLETE])
+
+    def expect_end(self, session: Session) -> None:
+        """Keep what the journal has of a session, though it or a subscription of it has ended, until `note_ended`."""
+        self._ending[session] += 1
+
+    def note_ended(self, session: Session) -> None:
+        """Take note that an end that was expected is durable."""
+        self._ending[session] -= 1
+        if not self._ending[session]:
+            del self._ending[session]
 
     def forget_slot(self, session: Session, slot: int) -> None:
         """Forget what was sent for a subscription that is no more: its slot will be another's."""

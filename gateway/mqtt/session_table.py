@@ -245,14 +245,19 @@ class SessionTable:
         if session.is_persistent:
             self._session_rows.delete(session.client_id)
         if session.is_persistent and session.exact_number:
-            self._when_kept(partial(self._forget, session))
+            self._when_ended(session, partial(self._exact.forget, session))
         else:
             self._exact.forget(session)
 
-    def _forget(self, session: Session, error: LmqError | None) -> None:
-        """Forget what a session was in the middle of: not before its end is durable."""
+    def _when_ended(self, session: Session, then: Callable[[], None]) -> None:
+        """Forget something by `then` when its end is durable: a process that is killed before has it again."""
+        self._exact.expect_end(session)
+        self._when_kept(partial(self._note_ended, session, then))
+
+    def _note_ended(self, session: Session, then: Callable[[], None], error: LmqError | None) -> None:
         if error is None:
-            self._exact.forget(session)
+            self._exact.note_ended(session)
+            then()
 
     def keep_subscription(self, subscription: Subscription, position: int, retained_until: int) -> None:
         """Write down a new or changed subscription of a durable session.
@@ -311,20 +316,17 @@ class SessionTable:
             subscription.floor_slot = self._places.acquire(subscription.position)
             subscription.sent_slot = self._places.acquire(subscription.position)
             self._write_subscription(subscription)
-            self._when_kept(partial(self._release_of, subscription.session, old))
+            self._when_ended(subscription.session, partial(self._release_of, subscription.session, old))
             if then is not None:
                 self._when_kept(then)
         else:
             self._write_subscription(subscription)
 
-    def _release_of(self, session: Session, slots: tuple[int, ...], error: LmqError | None) -> None:
-        """Forget what was sent at QoS 2 from a place, and let others have its slots: not before that is durable.
-
-        A process that is killed before has the subscription again, and does not send anew what the client has.
-        """
-        if error is None:
-            self._exact.forget_slot(session, slots[0])
-            self._release(slots)
+    def _release_of(self, session: Session, slots: tuple[int, ...]) -> None:
+        """Forget what was sent at QoS 2 from a place, and let others have its slots."""
+        self._exact.forget_slot(session, slots[0])
+        for slot in slots:
+            self._places.release(slot)
 
     def _begin_catch_up(self, subscription: Subscription, retained_until: int) -> None:
         session = subscription.session
@@ -352,19 +354,15 @@ class SessionTable:
         subscription.floor_slot = subscription.sent_slot = subscription.retained_slot = NO_SLOT
         if (catch_up := session.find_catch_up(subscription.topic_filter)) is not None:
             session.drop_catch_up(catch_up)
-            self._when_kept(partial(self._end_catch_up, session, catch_up))
+            self._when_ended(session, partial(self._end_catch_up, session, catch_up))
         if slots[0] != NO_SLOT:
-            self._when_kept(partial(self._release_of, session, slots))
+            self._when_ended(session, partial(self._release_of, session, slots))
 
-    def _end_catch_up(self, session: Session, catch_up: CatchUp, error: LmqError | None) -> None:
-        """Forget what was owed: not before the end of the subscription is durable, as `_release_of`."""
-        if error is None and not catch_up.is_ended:
+    def _end_catch_up(self, session: Session, catch_up: CatchUp) -> None:
+        """Forget what was owed."""
+        if not catch_up.is_ended:
             self._catch_ups.end(catch_up)
             self._exact.forget_slot(session, catch_up.slot)
-
-    def _release(self, slots: tuple[int, ...]) -> None:
-        for slot in slots:
-            self._places.release(slot)
 
     def held_positions(self) -> Iterator[tuple[int, int]]:
         """Give queue and first unacknowledged offset of each durable subscription at QoS 1.

@@ -9,6 +9,7 @@ import pytest
 from core.errors import ReceiptError
 from core.message import StoredBatch
 from core.metrics import PopCounts
+from core.pop.journal import COMPACT_BYTES_MIN
 from core.pop.pop_queue import pop_key
 from core.pop.pop_service import PopService
 from tests.support.stores import FullJournal, MemoryJournal, MemoryQueues
@@ -238,6 +239,79 @@ def test_a_pop_queue_that_was_dropped_too_early_is_restored(store):
         assert (queue.floor, queue.next_offset, queue.ready_count) == (1, 3, 2)
     assert queue.take(batch, 8, NO_LIMIT, 0, 0) == 1
     assert (batch.queue_offset[0], batch.attempt[0]) == (1, 2)
+
+
+class Compacted:
+    """A service whose journal is compacted while others take messages, and a pop queue dropped at any moment of it."""
+
+    def __init__(self, store):
+        self.store = store
+        self.journal = MemoryJournal()
+        self.waiting = []
+        self.service = PopService(store, self.journal, when_kept=self.waiting.append)
+        self.queue = self.service.open(b"%LMQ%q", b"g", 0)
+        store.grow(self.queue.queue_ref, 4)
+        self.queue.take(StoredBatch(8), 3, NO_LIMIT, 0, 0)
+        self.queue.ack_many(array("q", [0, 2]), 2)
+        self.busy = [self.service.open(b"%%LMQ%%busy%d" % i, b"g", 0) for i in range(200)]
+        self.service.open(b"%LMQ%last", b"g", 0)
+
+    def step(self):
+        """Have something written, by which a compaction takes a step."""
+        queue = self.busy[0]
+        self.store.grow(queue.queue_ref, 1)
+        queue.take(StoredBatch(8), 1, NO_LIMIT, 0, 0)
+        queue.ack(queue.next_offset - 1)
+
+    def begin(self):
+        self.journal.bytes_used += COMPACT_BYTES_MIN
+        while not self.journal.is_compacting:
+            self.step()
+
+    def finish(self):
+        before = self.journal.compactions
+        while self.journal.compactions == before:
+            self.step()
+
+
+@pytest.mark.parametrize("when", ["before", "as it begins", "as it ends"])
+@pytest.mark.parametrize("rests", [False, True])
+def test_a_pop_queue_is_restored_that_was_dropped_before_a_compaction(store, when, rests):
+    site = Compacted(store)
+    if rests:
+        site.queue.ack(1)
+        assert site.service.rest(b"%LMQ%q", b"g")
+    if when == "before":
+        site.service.drop(b"%LMQ%q", b"g")
+    site.begin()
+    if when == "as it begins":
+        site.service.drop(b"%LMQ%q", b"g")
+    while when == "as it ends" and not any(b"%LMQ%busy100" in record for record in site.journal.compacted):
+        site.step()
+    if when == "as it ends":
+        site.service.drop(b"%LMQ%q", b"g")
+    site.finish()
+    again = PopService(store, site.journal)
+    assert again.restore(b"%LMQ%q", b"g", 0)
+    queue = again.open(b"%LMQ%q", b"g", 0)
+    assert (queue.floor, queue.next_offset, queue.ready_count) == ((3, 3, 1) if rests else (1, 3, 2))
+    assert again.open(b"%LMQ%busy0", b"g", 0).next_offset == site.busy[0].next_offset
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_compaction_has_nothing_of_a_pop_queue_whose_end_is_durable_or_that_began_anew(store, is_new):
+    site = Compacted(store)
+    site.service.drop(b"%LMQ%q", b"g")
+    if is_new:
+        site.service.open(b"%LMQ%q", b"g", 3)
+    else:
+        site.waiting.pop()(None)
+    site.begin()
+    site.finish()
+    again = PopService(store, site.journal)
+    assert not again.has_dropped
+    assert again.knows(b"%LMQ%q", b"g") == is_new
+    assert again.open(b"%LMQ%q", b"g", 3).next_offset == 3
 
 
 @pytest.mark.parametrize(("begins_at", "taken", "first"), [(0, 3, 3), (5, 0, 5), (0, 3, 9)])

@@ -8,6 +8,8 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from core.store.sync_plan import sync_now
+from gateway.mqtt import exact
 from tests.support import mqtt
 from tests.support.engines import MAKERS
 from tests.support.exactly_once import restart
@@ -226,6 +228,28 @@ def test_what_a_client_has_does_not_come_again_where_a_kill_leaves_its_subscript
     assert peer.take() == [connack(session_present=True), *([] if is_complete else [pubrel(got.packet_id)])]
     world.client(b"p").send(publish(b"t", b"next", qos=2, packet_id=1), pubrel(1))
     assert peer.bodies() == [b"next"]
+    world.close()
+
+
+@pytest.mark.parametrize("ending", [*ENDINGS, "clean start"])
+def test_what_a_client_has_outlives_a_compaction_between_an_end_and_its_commit(tmp_path, ending, monkeypatch):
+    monkeypatch.setattr(exact, "COMPACT_BYTES_MIN", 1_000)
+    world = World(tmp_path / "before")
+    peer = world.client(b"a", (b"t", 2), clean=False)
+    busy = world.client(b"p", clean=False)
+    busy.send(publish(b"t", b"once", qos=2, packet_id=1), pubrel(1))
+    (got,) = peer.take_deliveries()
+    assert peer.send(pubrec(got.packet_id)).take() == [pubrel(got.packet_id)]
+
+    def end_and_compact():
+        peer.send(ENDINGS[ending]) if ending in ENDINGS else world.connect(b"a")
+        for i in range(2, 27):  # by which the journal would be compacted
+            busy.send(publish(b"other", b"", qos=2, packet_id=i), pubrel(i))
+        sync_now(world.store.journal("mqtt_exact"))  # what was compacted is the journal
+
+    leave_unanswered(world, tmp_path / "after", end_and_compact)
+    peer = world.connect(b"a", clean=False)
+    assert peer.take() == [connack(session_present=True), pubrel(got.packet_id)]
     world.close()
 
 
