@@ -5,7 +5,7 @@ import pytest_asyncio
 
 from gateway.settings import AmqpSettings, MqttSettings
 from lmq import Producer
-from lmq.remoting.commands import Command
+from lmq.remoting.commands import Command, answer, encode_json
 from lmq.routes import Routes
 from tests.support.engines import MAKERS, stand_on
 from tests.support.gateway import ANY_PORT, running_gateway
@@ -50,3 +50,13 @@ async def reader(namesrv):
     routes = Routes(namesrv, timeout_s=3, greeting=lambda: Command(34, body=b"{}"))
     yield Reader(routes)
     await routes.close()
+
+
+@pytest.fixture
+def scripted(server):
+    """A name server and broker in one whose answers to sends the test scripts."""
+    broker = {"brokerAddrs": {"0": server.address}, "brokerName": "b", "cluster": "c"}
+    queues = {"brokerName": "b", "readQueueNums": 2, "writeQueueNums": 2, "perm": 6}
+    route = {"brokerDatas": [broker], "queueDatas": [queues]}
+    server.on[105] = lambda request: answer(request, 0, body=encode_json(route))
+    return server

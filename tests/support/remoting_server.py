@@ -102,3 +102,9 @@ class _Session(asyncio.Protocol):
         while self._input.cut():
             for i in range(self._input.frames.count):
                 self._transport.write(self._server.reply(self._input.decode(i)))
+
+
+def stored(request: Command, code: int = 0) -> Command:
+    """Answer a send as a broker that stored its message does, or with another code."""
+    ext = {"msgId": "ID", "queueId": request.ext["e"], "queueOffset": "7", "transactionId": "K"}
+    return answer(request, code, ext=ext)

@@ -131,3 +131,18 @@ def ask_change(peer: Peer, message: Popped, invisible_ms: int, topic: str = "T",
         "extraInfo": message.receipt, "invisibleTime": invisible_ms,
     }  # fmt: skip
     return peer.ask(200_053, **(fields | changes))
+
+
+def fill(peer, count: int, **changes: object) -> None:
+    for i in range(count):
+        assert peer.send(b"m%d" % i, **changes).code == 0
+
+
+def bodies(messages) -> list[bytes]:
+    return [message.body for message in messages]
+
+
+def waiting_pop(peer, topic: str = "T", **changes: object) -> None:
+    """Have a request wait: it was not answered."""
+    start_pop(peer, topic, **({"pollTime": 10_000} | changes))
+    assert peer.take() == []
