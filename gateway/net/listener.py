@@ -23,6 +23,7 @@ LOGGER = logging.getLogger(__name__)
 _UNACKED_AT = 24  # of Linux's struct tcp_info; of a socket that listens: connections that wait
 _TCP_INFO_BYTES = 28
 RETRY_S = 1.0
+UNIX_MODE = 0o666  # to connect one must be able to write: the folder says who may, and not the umask
 BACKLOG = 4096  # a fleet that reconnects at once; the kernel's own limit applies too
 
 
@@ -70,6 +71,7 @@ class Listener:
             if self._host.startswith(UNIX):
                 path = self._host.removeprefix(UNIX)
                 server = await loop.create_unix_server(self._connect, path, backlog=BACKLOG)
+                os.chmod(path, UNIX_MODE)  # noqa: PTH101 - a call of the system, like the bind before it
             else:
                 server = await loop.create_server(
                     self._connect, self._host or None, self._port, backlog=BACKLOG, reuse_address=True

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import stat
 
 import pytest
 
@@ -155,6 +157,17 @@ async def test_unix_sockets_are_told_by_their_path_and_are_gone_after_the_stop(t
             assert gateway.lines()[0] == f"listening mqtt unix:{path}"
             assert path.is_socket()
         assert not path.exists()
+
+
+@pytest.mark.asyncio
+async def test_folder_of_a_unix_socket_says_who_may_connect_and_not_the_umask(tmp_path):
+    path = tmp_path / "mqtt.sock"
+    before = os.umask(0o027)  # as the systemd unit has it
+    try:
+        async with running_gateway(tmp_path / "data", mqtt=MqttSettings(listen=f"unix:{path}")):
+            assert stat.S_IMODE(path.stat().st_mode) == 0o666
+    finally:
+        os.umask(before)
 
 
 @pytest.mark.asyncio
