@@ -15,6 +15,7 @@ LOGGER = logging.getLogger(__name__)
 TICK_MS = 250
 SET_BACK_MS = 1_000  # less is how clocks are kept right, and not worth a line
 SLOWER_BY = 8  # by this part of the time that passes: an hour is made good in eight
+LOOK_AGAIN_MS = 60_000  # so long a token may outlive its end where a clock that was set back is set right
 AHEAD_MAX_MS = 48 * 3_600_000  # made good in 16 days; a log that is further ahead was written by a clock all wrong
 TURN_BYTES = 128 * 1024  # half a full read: less would cost the batch, more lets readers fall behind
 _TURN_BYTES = TURN_BYTES
@@ -64,12 +65,15 @@ class Clock:
         return self.read_ns() // 1_000_000
 
     def find_moment(self, machine_ms: int) -> int:
-        """Return the moment here at which the machine's clock says `machine_ms`, if it is set no more until then."""
+        """Return the moment here at which the machine's clock says `machine_ms`, if it is set no more until then.
+
+        While that clock is behind it is likely to be set: then `LOOK_AGAIN_MS` from now at most, to be asked again.
+        """
         now_ms = self.now_ms()
         if self._behind_since_ns < 0:
             return machine_ms
         left_ms = machine_ms - self.machine_ms()
-        return now_ms + left_ms - left_ms // SLOWER_BY
+        return now_ms + min(left_ms - left_ms // SLOWER_BY, LOOK_AGAIN_MS)
 
     def read_steady_ns(self) -> int:
         """Return nanoseconds of a clock that nobody sets."""

@@ -304,6 +304,22 @@ def test_tokens_go_by_the_machines_clock_while_the_gateways_is_ahead():
     assert site.answer(_token(exp=1_100)) is Refusal.WRONG
 
 
+def test_a_token_ends_soon_that_ended_while_the_machines_clock_was_wrong():
+    site = Site()
+    clock = SetClock()
+    site.auth.clock = site.auth.tokens._clock = site.auth.backends._clock = clock
+    told = []
+    site.auth.on_changed = lambda: told.append(site.auth.may_stay("mqtt", identity))
+    identity = site.answer(_token(exp=1_500))
+    timer = CoarseTimer(clock)
+    timer.watch(site.auth.tokens)
+    clock.machine_s += 1_000  # it is right again
+    for _ in range(61):
+        clock.pass_s(1)
+        timer.run_due(clock.now_ms())
+    assert told == [False]
+
+
 def test_name_that_a_token_can_bring_can_come_back():
     site = Site(users={"bob": {"password_hash": quick_hash("x")}})
     assert site.auth.may_come("mqtt", "ann")
