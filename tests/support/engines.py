@@ -91,3 +91,15 @@ def open_engine(telemetry, data_dir, store, *, now_ms, open_embedded=Telemetry.o
         return engine
     assert type(engine) is EmbeddedEngine, "traces are made in the embedded engine: at_once(reason=...)"
     return maker(engine.store, is_sync=store.flush.mode == "sync")
+
+
+def with_open_queues(make_engine):
+    """Return what makes engines as `make_engine` does, on which all queues are open: also those that answer late."""
+
+    def make(store, **options):
+        engine = make_engine(store, **options)
+        if hasattr(engine, "opens_late"):
+            engine.opens_late = False
+        return engine
+
+    return make

@@ -31,6 +31,16 @@ class MemoryTable:
         return len(self.rows)
 
 
+class Rows(dict):
+    """A table that is a dict: a test looks at what is written, of whatever kind."""
+
+    def put(self, key, value):
+        self[key] = value
+
+    def delete(self, key):
+        self.pop(key, None)
+
+
 class MemoryPlaces:
     """Places that outlive their users."""
 

@@ -9,7 +9,7 @@ import pytest
 
 from core.message import AWAY, StoredBatch
 from core.pop.pop_service import PopService
-from tests.support.stores import MemoryJournal
+from tests.support.stores import MemoryJournal, Rows
 
 QUEUE, GROUP = b"%LMQ%q", b"g"
 
@@ -56,10 +56,6 @@ class Sized:
         for offset in offsets[: min(count, 2)]:
             self._put(into, offset)
         return min(count, 2)
-
-
-class Rows(dict):
-    put = dict.__setitem__
 
 
 @pytest.fixture(autouse=True)

@@ -3,16 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.auth.api_tokens import PREFIX, TOKENS_MAX, ApiTokens, TooManyTokensError, is_api_token
-
-
-class Rows(dict):
-    """A durable table."""
-
-    def put(self, key, value):
-        self[key] = value
-
-    def delete(self, key):
-        self.pop(key, None)
+from tests.support.stores import Rows
 
 
 @pytest.fixture

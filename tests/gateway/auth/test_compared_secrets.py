@@ -21,14 +21,8 @@ from lmq.remoting.signature import AccessKeys, is_signed_with, sign
 from tests.support.logins import quick_hash
 from tests.support.scram import ScramClient
 from tests.support.sources import ROOT
+from tests.support.stores import Rows
 from tests.support.tokens import SECRET, make
-
-
-class Rows(dict):
-    """A durable table."""
-
-    def put(self, key, value):
-        self[key] = value
 
 
 def b64(raw):

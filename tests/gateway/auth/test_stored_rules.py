@@ -5,16 +5,7 @@ import pytest
 from gateway.auth.rule_draft import RuleDraft
 from gateway.auth.stored_rules import StoredRules
 from gateway.rule_settings import RuleSettings
-
-
-class Rows(dict):
-    """A durable table."""
-
-    def put(self, key, value):
-        self[key] = value
-
-    def delete(self, key):
-        self.pop(key, None)
+from tests.support.stores import Rows
 
 
 @pytest.fixture

@@ -6,16 +6,9 @@ from gateway.auth.stored_users import StoredUsers
 from gateway.auth.user_rows import KeyRow, NameRow
 from gateway.auth.users import PasswordHashError
 from tests.support.logins import quick_hash
+from tests.support.stores import Rows
 
 ROW = NameRow(".*", ".*", ".*")
-
-
-class Rows(dict):
-    def put(self, key, value):
-        self[key] = value
-
-    def delete(self, key):
-        self.pop(key, None)
 
 
 def test_what_was_changed_is_there_again():

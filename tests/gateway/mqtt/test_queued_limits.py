@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from gateway.mqtt.queued_limits import NO_MAX, QueuedLimits, WaitingMax
 from gateway.mqtt.session import Session
-
-
-class Rows(dict):
-    def put(self, key, value):
-        self[key] = value
-
-    def delete(self, key):
-        self.pop(key, None)
+from tests.support.stores import Rows
 
 
 def make(client_id=b"c", *, is_persistent=True):
