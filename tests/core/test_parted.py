@@ -35,6 +35,12 @@ def test_no_part_is_ever_large():
     assert len(PartedMap(dict(found.items()))._parts) > 1
 
 
+def test_entries_of_a_part_begin_at_many_places_of_its_dict():
+    found = PartedMap({b"%d" % number: number for number in range(20_000)})
+    places = {hash(key) % 64 for key in found._parts[0]}  # as a dict of 64 places would have it
+    assert len(places) > 32
+
+
 @given(STEPS, st.sampled_from([1, 2, CHUNK]))
 def test_an_ordered_one_is_a_dict_in_chunks_or_not(steps, chunk):
     import core.parted  # noqa: PLC0415
