@@ -51,10 +51,11 @@ class Chores(Reader):
         self._broker.request_run(self)
 
     def finish(self) -> None:
-        """Do all that is left, at the end of the process."""
+        """Do all that is left, at the end of the process: in turns, as one piece of work may wait for another."""
         while self._waiting:
-            for _ in self._waiting.popleft():
-                pass
+            work = self._waiting.popleft()
+            if next(work, _END) is not _END:
+                self._waiting.append(work)
 
     def on_ready(self, now_ms: int) -> bool:
         """Do some of each piece of work that waits; called by the broker."""

@@ -110,3 +110,16 @@ def test_all_is_done_at_the_end(yard):
     yard.chores.finish()
     assert yard.done[-1] == "a!"
     assert isinstance(yard.chores, Reader)
+
+
+def test_at_the_end_work_that_waits_for_other_work_lets_it_be_done(yard):
+    yard.chores.start(waiting(yard, "a!"), is_long=True)
+    yard.chores.start(yard.work("a", 2 * AT_ONCE), is_long=True)
+    yard.chores.finish()
+    assert yard.done[-2:] == ["a!", "it waited for a!"]
+
+
+def waiting(yard, name):
+    while name not in yard.done:
+        yield
+    yard.done.append(f"it waited for {name}")
