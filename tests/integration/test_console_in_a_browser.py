@@ -89,11 +89,15 @@ async def fill_hostile(gateway):
             ("exchanges/%2F/by-headers", {"type": "headers"}),
             ("exchanges/%2F/alternate", {"type": "fanout"}),
             ("exchanges/%2F/by-alternate", {"type": "direct", "arguments": {"alternate-exchange": "alternate"}}),
+            ("exchanges/v/only-here", {"type": "fanout"}),
             (f"vhosts/{name}", {}),
             (f"users/{name}", {"password": "x", "tags": ""}),
             (f"policies/%2F/{name}", {"pattern": "^none$", "definition": {"max-length": 1}}),
         ):
             (await client.put(f"/{path}", json=said)).raise_for_status()
+        (await client.post("/bindings/v/e/only-here/q/hers", json={})).raise_for_status()
+        sent = {"properties": {}, "routing_key": "k", "payload": "x", "payload_encoding": "string"}
+        (await client.post("/exchanges/v/only-here/publish", json=sent)).raise_for_status()
         for path, said in (
             (f"e/{name}/q/{name}", {"routing_key": MARKUP}),
             ("e/by-headers/q/jobs", {"arguments": {"x-match": "all", "kind": "job"}}),

@@ -2,7 +2,7 @@
 
 import { get, path } from "./api.js";
 import { h, renew, told } from "./dom.js";
-import { bytes, count, moment, plural } from "./format.js";
+import { bytes, count, moment, plural, vhostOf } from "./format.js";
 import { table } from "./list.js";
 
 const PAGE = 20;
@@ -12,10 +12,11 @@ export function messageLink(id) {
   return h("a", { href: `#/message/${path(id)}` }, id);
 }
 
-// Where a message was published: a link to where that leads now, for topics and exchanges.
-export function addressLink(one) {
+// Where a message was published: a link to where that leads now. The message does not say the virtual host of its
+// exchange; without `vhost` the default one is asked.
+export function addressLink(one, vhost) {
   if (typeof one.exchange !== "string") return one.door === "rocketmq" ? h("a", { href: `#/route?rocketmq=${encodeURIComponent(one.topic)}` }, one.topic) : h("a", { href: `#/route?topic=${encodeURIComponent(one.topic)}` }, one.topic);
-  const where = new URLSearchParams({ exchange: one.exchange, key: one.routing_key });
+  const where = new URLSearchParams({ exchange: one.exchange, key: one.routing_key, ...(vhost && { vhost }) });
   return h("a", { href: `#/route?${where}` }, `${one.exchange || "(default)"} ${one.routing_key}`);
 }
 
@@ -24,7 +25,7 @@ export const cut = (text, length = SHOWN) => (text.length > length ? `${text.sli
 const MESSAGES = [
   { title: "Offset", isNumber: true, read: (one) => count(one.offset) },
   { title: "Message", read: (one) => messageLink(one.id) },
-  { title: "Published to", read: addressLink },
+  { title: "Published to", read: (one, vhost) => addressLink(one, vhost) },
   { title: "Stored", read: (one) => moment(one.stored_at_ms) },
   { title: "Stage", read: (one) => one.stage ?? "" },
   { title: "Given", isNumber: true, read: (one) => (one.given === null ? "" : count(one.given)) },
@@ -41,7 +42,7 @@ export function makeBrowser(name, signal, more = []) {
   const look = async (asked) => {
     try {
       const found = await get("api/lmq/messages", { ...asked, queue: name, count: PAGE }, signal);
-      renew(messages, table(found.items.length ? plural(found.items.length, "message") : "no message there", [...MESSAGES, ...more], found.items), ...turns(found));
+      renew(messages, table(found.items.length ? plural(found.items.length, "message") : "no message there", [...MESSAGES, ...more].map((column) => ({ ...column, read: (one) => column.read(one, vhostOf(name)) })), found.items), ...turns(found));
     } catch (error) {
       if (error.name !== "AbortError") messages.replaceChildren(told(error.message, true));
     }

@@ -77,6 +77,14 @@ export function lightName(name) {
   return level ? `${queue}, priority ${level}` : queue;
 }
 
+// The virtual host of a light queue of AMQP, undefined for other ones.
+export function vhostOf(name) {
+  const [, kind, rest] = LIGHT.exec(name) ?? [];
+  if (kind !== "amqp" || rest.startsWith("|z")) return undefined;
+  const parts = AMQP.exec(rest)[3];
+  return parts.includes("%") ? unescapeName(parts.slice(0, parts.indexOf("%"))) : undefined;
+}
+
 // What a light queue is called in a list: by its door where that knows its name.
 export const calledName = (name) => (name.startsWith("%LMQ%") ? lightName(name) : name);
 

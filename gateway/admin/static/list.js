@@ -19,7 +19,7 @@ function cell(column, ...read) {
   return node;
 }
 
-// One column: `{name, title, read(item), isNumber, sort}`. `sort` is the field the gateway sorts by; without it the
+// `empty` is said where there is nothing. One column: `{name, title, read(item), isNumber, sort}`. `sort` is the field the gateway sorts by; without it the
 // column cannot be sorted by. `read` gives text or elements.
 export class List {
   #query = { page: 1, page_size: 100, name: "", sort: "", sort_reverse: false };
@@ -29,11 +29,12 @@ export class List {
   #trouble = h("div");
   #pager = h("div", { className: "bar" });
 
-  constructor(main, signal, { from, columns, searched = "name", extra = {}, isLive = true }) {
+  constructor(main, signal, { from, columns, searched = "name", extra = {}, isLive = true, empty = "none" }) {
     this.signal = signal;
     this.from = from;
     this.columns = columns.map((column, i) => ({ ...column, isName: i === 0 }));
     this.extra = extra;
+    this.empty = empty;
     const search = h("input", { type: "search", oninput: () => this.#search(search.value), spellcheck: false });
     main.append(
       h("form", { className: "bar", role: "search", onsubmit: (event) => event.preventDefault() }, h("label", { className: "grow" }, `Search by ${searched}`, search)),
@@ -113,7 +114,7 @@ export class List {
   #describe(found, items) {
     if (Array.isArray(found)) return `${count(items.length)} in all`;
     const { total_count, filtered_count } = found;
-    if (total_count === 0) return "none";
+    if (total_count === 0) return this.empty;
     return filtered_count === total_count ? `${count(total_count)} in all` : `${count(filtered_count)} of ${count(total_count)}`;
   }
 

@@ -67,6 +67,9 @@ export async function findOtherWays({ page, go, expectText }) {
   await expectText(page, "with headers", "queue jobs in /");
   await go(page, "route?exchange=by-alternate&key=two");
   await expectText(page, "by the alternate exchange", "queue unrouted in /");
+  await go(page, "queues/v/hers");
+  await page.click("main a[href*='exchange=only-here']");
+  await expectText(page, "an exchange of another virtual host", "queue hers in v");
   await go(page, "route?rocketmq=Orders");
   await expectText(page, "a topic of RocketMQ", "Orders/0: ");
   await go(page, "route?rocketmq=NoSuch");

@@ -221,7 +221,7 @@ async function takeBack(page) {
   await page.click("button:has-text('Take back')");
   await page.click("dialog button:has-text('Take back')");
   await expectText(page, "take back", "Taken back.");
-  await expectText(page, "take back", "none here");
+  await expectText(page, "take back", "No message waits for its moment.");
 }
 
 // What somebody with a password is told of itself, null where it does not come in.

@@ -3,7 +3,7 @@
 import { get, path, remove } from "../api.js";
 import { mayAskAll } from "../caller.js";
 import { confirmed, h, renew, told } from "../dom.js";
-import { bytes, count, duration, moment } from "../format.js";
+import { bytes, count, duration, moment, plural } from "../format.js";
 import { table } from "../list.js";
 
 const COUNT = 100;
@@ -38,10 +38,13 @@ export const delayed = {
     const load = async (after) => {
       try {
         const found = await get("api/lmq/delayed", { count: COUNT, after, door: door.value || undefined, name: name.value }, signal);
-        said.textContent = `${found.waiting === 1 ? "1 waits" : `${count(found.waiting)} wait`}, about in the order in which they are due.`;
+        // The gateway counts those too that were taken back, until they were due.
+        const isAll = !after && !found.next && !door.value && !name.value;
+        const waiting = isAll ? plural(found.items.length, "message") : `At most ${plural(found.waiting, "message")}`;
+        said.textContent = isAll && !found.items.length ? "No message waits for its moment." : `${waiting}, about in the order in which they are due.`;
         renew(
           shown,
-          table(found.items.length ? `${count(found.items.length)} shown` : "none here", columns, found.items),
+          (!isAll || found.items.length > 0) && table(found.items.length ? `${count(found.items.length)} shown` : "none of them goes there", columns, found.items),
           found.next ? h("div", { className: "bar" }, h("button", { className: "act", type: "button", onclick: () => load(found.next) }, "Next")) : "",
         );
       } catch (error) {

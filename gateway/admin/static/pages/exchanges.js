@@ -57,7 +57,8 @@ async function showExchange(main, signal, vhost, name) {
     ]),
   );
   if (name !== DEFAULT) main.append(h("h2", {}, "Bindings"), await showBindings(`${where}/bindings/source`, signal));
-  main.append(...makePublisher(vhost, name));
+  if (exchange.internal) main.append(h("p", { className: "faint" }, "It is internal: messages come to it from other exchanges only."));
+  else main.append(...makePublisher(vhost, name));
 }
 
 export const exchanges = {

@@ -12,7 +12,7 @@ const AGAIN_MS = 5_000;
 const mean = (entries, messages) => (messages ? (entries / messages).toFixed(entries / messages < 100 ? 1 : 0) : "0");
 
 const COLUMNS = [
-  { title: "Published to", read: addressLink },
+  { title: "Published to", read: (one) => addressLink(one) },
   { title: "Messages", isNumber: true, read: (one) => count(one.messages) },
   { title: "Queues each", isNumber: true, read: (one) => mean(one.entries, one.messages) },
   { title: "Most", isNumber: true, read: (one) => count(one.widest) },
@@ -52,8 +52,8 @@ export const fanOut = {
         ),
         h("h2", {}, "How wide"),
         found.messages ? h("div", { className: "card" }, showWidths(found.widths)) : h("p", {}, "Nothing was published by MQTT or AMQP yet."),
-        h("h2", {}, "Widest"),
-        h("div", { className: "wide" }, table(`${count(found.topic_count)} in all, topics and pairs of exchange and routing key; those with most entries first`, COLUMNS, found.topics)),
+        found.messages > 0 && h("h2", {}, "Widest"),
+        found.messages > 0 && h("div", { className: "wide" }, table(`${count(found.topic_count)} in all, topics and pairs of exchange and routing key; those with most entries first`, COLUMNS, found.topics)),
         h("h2", {}, "By device, over the whole log"),
         found.has_report
           ? h("p", {}, h("a", { href: "api/lmq/fan-out/report", target: "_blank", rel: "noopener" }, "The last report of Spark"))

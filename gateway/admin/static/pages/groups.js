@@ -85,6 +85,6 @@ export const groups = {
   show(main, { parts: [group], signal }) {
     if (group !== undefined) return showGroup(main, signal, group);
     main.append(h("p", { className: "faint" }, "How far each group of RocketMQ's consumers is on each queue."));
-    return void new List(main, signal, { from: "api/lmq/groups", columns: COLUMNS, searched: "group" });
+    return void new List(main, signal, { from: "api/lmq/groups", columns: COLUMNS, searched: "group", empty: "No group of RocketMQ's consumers has a place on a queue." });
   },
 };

@@ -65,6 +65,7 @@ function ofRocketmq(name, signal) {
   let first = 0;
   const queue = `${name}/0`;
   return {
+    isFree: true, // to look changes nothing
     asked: { door: "rocketmq", source: name },
     home: `the group ${name.replace("%DLQ%", "")}`,
     field: "To the topic",
@@ -88,7 +89,7 @@ async function showLetters(main, signal, name, of) {
   const many = h("input", { type: "number", min: 1, max: 10_000, value: 1_000 });
   const load = async () => {
     const { many: waiting, since, link } = await of.count();
-    figures.replaceChildren(`${plural(waiting, "letter")} in `, link, since ? `; the oldest is there for ${age(since)}.` : ".");
+    figures.replaceChildren(`${plural(waiting, "letter")} in `, link, since ? `; the oldest has been there for ${age(since)}.` : ".");
   };
   const look = async () => {
     try {
@@ -124,6 +125,7 @@ async function showLetters(main, signal, name, of) {
     letters,
   );
   await load();
+  if (of.isFree) await look();
 }
 
 export const letters = {
@@ -131,6 +133,6 @@ export const letters = {
   show(main, { parts: [vhost, name, door], signal }) {
     if (name !== undefined) return showLetters(main, signal, name, door === "rocketmq" ? ofRocketmq(name, signal) : ofAmqp(vhost, name, signal));
     main.append(h("p", { className: "faint" }, "Queues that receive dead letters (messages that were rejected, expired, were over a limit or were delivered too often), and the dead-letter topics of RocketMQ's groups."));
-    return void new List(main, signal, { from: "api/lmq/dead-letters", columns: COLUMNS });
+    return void new List(main, signal, { from: "api/lmq/dead-letters", columns: COLUMNS, empty: "No queue sends its dead letters anywhere, and no group of RocketMQ has one." });
   },
 };

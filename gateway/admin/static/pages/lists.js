@@ -18,6 +18,7 @@ function listPage(title, said, settings) {
 }
 
 export const subscriptions = listPage("Subscriptions", "", {
+  empty: "No MQTT client has subscribed.",
   from: "api/lmq/subscriptions",
   searched: "filter",
   columns: [
@@ -30,6 +31,7 @@ export const subscriptions = listPage("Subscriptions", "", {
 });
 
 export const retained = listPage("Retained messages", "", {
+  empty: "No topic has a retained message.",
   from: "api/lmq/retained",
   searched: "topic",
   isLive: false,
@@ -41,6 +43,7 @@ export const retained = listPage("Retained messages", "", {
 });
 
 export const consumers = listPage("Consumers", "", {
+  empty: "No AMQP client consumes.",
   from: "api/consumers",
   searched: "queue or tag",
   columns: [

@@ -28,7 +28,7 @@ const COLUMNS = [
 
 function listQueues(main, signal) {
   main.append(h("p", { className: "faint" }, "Each MQTT filter, AMQP queue and RocketMQ topic queue is an index into the one log, and can be read again from any offset."));
-  new List(main, signal, { from: "api/lmq/queues", columns: COLUMNS });
+  new List(main, signal, { from: "api/lmq/queues", columns: COLUMNS, empty: "There is no queue: nobody subscribed, declared or sent." });
 }
 
 async function showQueue(main, signal, name, params) {

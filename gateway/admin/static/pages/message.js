@@ -4,12 +4,12 @@ import { get, path } from "../api.js";
 import { showBody } from "../body.js";
 import { addressLink, messageLink } from "../browser.js";
 import { facts, h } from "../dom.js";
-import { count, lightName, moment, plural, yes } from "../format.js";
+import { count, lightName, moment, plural, vhostOf, yes } from "../format.js";
 import { table } from "../list.js";
 import { logLink } from "./log.js";
 
 function when({ from_ms: from, until_ms: until }) {
-  if (from && from === until) return moment(from);
+  if (from && moment(from) === moment(until)) return moment(from);
   if (from && until) return `${moment(from)} to ${moment(until)}`;
   return from ? `after ${moment(from)}` : until ? `before ${moment(until)}` : "";
 }
@@ -45,7 +45,7 @@ async function showMessage(main, signal, id) {
   const found = await get(`api/lmq/messages/${path(id)}`, {}, signal);
   main.append(
     facts([
-      [typeof found.exchange === "string" ? "Exchange, key" : "Topic", addressLink(found)],
+      [typeof found.exchange === "string" ? "Exchange, key" : "Topic", addressLink(found, found.queues.map((queue) => vhostOf(queue.light_queue)).find(Boolean))],
       ["Stored", moment(found.stored_at_ms)],
       ["Published", moment(found.published_at_ms)],
       ["Expires", moment(found.expires_at_ms)],
@@ -70,9 +70,10 @@ async function showMessage(main, signal, id) {
 export const message = {
   title: ([id]) => (id === undefined ? "A message" : `Message ${id}`),
   show(main, { parts: [id], signal }) {
-    const wanted = h("input", { value: id ?? "", placeholder: "as the log's pages show it, or an offset message id of RocketMQ", required: true, spellcheck: false });
+    const wanted = h("input", { value: id ?? "", placeholder: "1208997, or an offset message id", required: true, spellcheck: false });
     const submit = (event) => (event.preventDefault(), (location.hash = `#/message/${path(wanted.value.trim())}`));
     main.append(h("form", { className: "bar", onsubmit: submit }, h("label", { className: "grow" }, "Identifier", wanted), h("button", { className: "act" }, "Show")));
+    if (id === undefined) main.append(h("p", { className: "faint" }, "Pages of queues show their messages with identifiers: ", h("a", { href: "#/log" }, "the log's queues"), " are those of all doors."));
     return id === undefined ? undefined : showMessage(main, signal, id);
   },
 };

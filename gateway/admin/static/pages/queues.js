@@ -48,7 +48,7 @@ const COLUMNS = [
 
 function listQueues(main, signal) {
   main.append(h("p", { className: "faint" }, "A queue is an index into the log: a message in a thousand queues is stored once."));
-  new List(main, signal, { from: "api/queues", columns: COLUMNS });
+  new List(main, signal, { from: "api/queues", columns: COLUMNS, empty: "No AMQP queue is declared." });
 }
 
 // Messages of higher priorities are in light queues of their own.

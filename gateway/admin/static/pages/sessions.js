@@ -65,6 +65,6 @@ export const sessions = {
   title: ([client]) => (client === undefined ? "Sessions" : `Session ${client}`),
   show(main, { parts: [client], signal }) {
     if (client !== undefined) return showSession(main, signal, client);
-    return void new List(main, signal, { from: "api/lmq/sessions", columns: COLUMNS, searched: "client" });
+    return void new List(main, signal, { from: "api/lmq/sessions", columns: COLUMNS, searched: "client", empty: "No MQTT client has a session." });
   },
 };

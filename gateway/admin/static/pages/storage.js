@@ -83,6 +83,6 @@ export const files = {
       mayAskAll() ? makeRetention(box) : "",
       box,
     );
-    new List(main, signal, { from: "api/lmq/segments", columns: FILES });
+    new List(main, signal, { from: "api/lmq/segments", columns: FILES, empty: "The first message makes the first file." });
   },
 };
