@@ -25,11 +25,31 @@ STOP_S = 10.0
 LOG_LINES = 200  # of what the gateway wrote last, kept to say why it failed
 SEGMENT_BYTES = 16 * 1024 * 1024  # of the log: small, so that a test needs little disk
 DOORS = ("mqtt", "amqp", "namesrv", "broker", "admin")
-# Run from the folder that this package was imported from, whatever else is called `gateway` where the tests run.
-RUN = """\
-import runpy, sys
-sys.path.insert(0, sys.argv.pop(1))
-runpy.run_module("gateway", run_name="__main__", alter_sys=True)
+# Run from the folder that this package was imported from, whatever else is called `gateway` where the tests run. The
+# pipe on its input ends with the process of the tests, however that ends; then the gateway and its own folder go too.
+RUN = f"""\
+import os, runpy, shutil, signal, sys, threading
+root, own_folder = sys.argv.pop(1), sys.argv.pop(1)
+is_alone = threading.Event()
+
+def remove_folder():
+    if is_alone.is_set() and own_folder:
+        shutil.rmtree(own_folder, ignore_errors=True)
+
+def end_with_the_tests():
+    os.read(0, 1)
+    is_alone.set()
+    os.kill(os.getpid(), signal.SIGTERM)
+    threading.Event().wait({STOP_S})
+    remove_folder()
+    os._exit(1)
+
+threading.Thread(target=end_with_the_tests, daemon=True).start()
+sys.path.insert(0, root)
+try:
+    runpy.run_module("gateway", run_name="__main__", alter_sys=True)
+finally:
+    remove_folder()
 """
 
 
@@ -39,6 +59,8 @@ class BrokerFailedError(Exception):
 
 class Broker:
     """One gateway, from `start` to `stop`. As a context manager it is started and stopped, and its folder removed.
+
+    It does not outlive the process that started it, even if that is killed.
 
     Args:
         data_dir: The folder of its data, which is kept; a folder of its own that goes with the broker if not given.
@@ -160,9 +182,9 @@ class Broker:
         options = [part for door in DOORS for part in (f"--{door}", "127.0.0.1:0")]
         command = ["serve", "--data-dir", str(self.data_dir), *options]
         self._process = process = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-P", "-c", RUN, str(Path(__file__).resolve().parents[1]), *command],
+            [sys.executable, "-P", "-c", RUN, str(Path(__file__).resolve().parents[1]), self._own_path(), *command],
             env=self._environment(),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,  # nothing is written: it is open as long as we are
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -209,7 +231,13 @@ class Broker:
             process.wait()
         for reader in self._readers:
             reader.join()
+        assert process.stdin is not None
+        process.stdin.close()
         self._addresses = {}
+
+    def _own_path(self) -> str:
+        """Return the folder that goes with the broker, an empty text if it is the tests' to keep."""
+        return "" if self._own_folder is None else self._own_folder.name
 
     def _environment(self) -> dict[str, str]:
         """Return ours without settings of a gateway, and with those of this one."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import aio_pika
 import aiomqtt
@@ -15,6 +17,7 @@ import pytest
 
 from lmq.testing import DOORS, Broker, BrokerFailedError, _variables_of
 from tests.support.sources import ROOT
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -148,3 +151,36 @@ def test_a_user_with_capitals_logs_in_by_that_name(monkeypatch):
         for name in ("Alice", "bob"):
             login = pika.PlainCredentials(name, "wonder")
             pika.BlockingConnection(pika.ConnectionParameters(host, port, credentials=login)).close()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("is_kept", [False, True])
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM])
+async def test_the_gateway_ends_with_tests_that_are_killed(tmp_path, by, is_kept):
+    folder, port = begin_and_kill(str(tmp_path / "data") if is_kept else "", by)
+    await until(lambda: not is_listening(port))
+    if is_kept:
+        assert (folder / "commitlog").exists()
+    else:
+        await until(lambda: not folder.exists())
+
+
+def begin_and_kill(data_dir, by):
+    """Kill a process that has a broker; return the folder and the MQTT port of that."""
+    program = (
+        "import sys, time; from lmq.testing import Broker\n"
+        "with Broker(sys.argv[1] or None) as broker:\n"
+        "    print(broker.data_dir, broker.mqtt_port, flush=True)\n"
+        "    time.sleep(600)\n"
+    )
+    command = [sys.executable, "-c", program, data_dir]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as tests:
+        folder, _, port = tests.stdout.readline().strip().rpartition(" ")
+        assert is_listening(int(port))
+        tests.send_signal(by)
+    return Path(folder), int(port)
+
+
+def is_listening(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
