@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gateway.commands import in_bash
 from gateway.commands.benching import bench_cli
 from gateway.commands.churn import list_churn
 from gateway.commands.clients import connection_cli, session_cli
@@ -81,7 +82,10 @@ cli.add_typer(vhost_cli, name="vhost")
 def main() -> None:
     """Run the command line; a reader of its output that is gone is no fault of it."""
     try:
-        cli()
+        if in_bash.is_asked():
+            in_bash.complete(cli)
+        else:
+            cli()
     except SystemExit as ended:
         if type(sys.stdout).__name__ == GONE:
             ended.code = 0
