@@ -1,4 +1,4 @@
-"""The methods that make and remove exchanges, queues and bindings.
+"""The methods that make and remove exchanges and queues; binding.py has those of bindings.
 
 Source: docs/protocols/amqp.md, "Declarations".
 """
@@ -9,21 +9,20 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
-from pamqp import base
 from pamqp.commands import Exchange as ExchangeMethod, Queue as QueueMethod
 
 from gateway.amqp.access import EXCHANGE, QUEUE, Access, check_not_default
 from gateway.amqp.argument_rules import DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY
+from gateway.amqp.binding import Binder, find_name
 from gateway.amqp.channel import Channel
 from gateway.amqp.definition_rows import EXCHANGE as EXCHANGE_ROW, QUEUE as QUEUE_ROW
 from gateway.amqp.direct_reply import REPLY_TO, is_reply_name
 from gateway.amqp.errors import AmqpError, not_of_streams
 from gateway.amqp.exchange_arguments import check_exchange_arguments, find_alternate, find_delayed_type, find_hashed_by
-from gateway.amqp.exchanges import CONSISTENT_HASH, DELAYED, HEADERS, KINDS, TOPIC, Binding, Destination, Exchange
+from gateway.amqp.exchanges import DELAYED, KINDS, Exchange
 from gateway.amqp.federation import find_downstream
 from gateway.amqp.field_table import Field
-from gateway.amqp.hash_choice import parse_weight
-from gateway.amqp.header_match import HeaderMatch, parse_match
+from gateway.amqp.method_answer import Answer
 from gateway.amqp.methods import arguments_of
 from gateway.amqp.queue_arguments import (
     check_arguments,
@@ -42,28 +41,6 @@ from gateway.events import Actor, Kind
 RESERVED_PREFIX = "amq."
 
 
-class Answer:
-    """What a method is answered with; `is_durable`: not before it is safe on disk; `method` None: with nothing.
-
-    `then` is called once it was sent. `again`: the method is not done yet, and this one is to be tried next.
-    """
-
-    __slots__ = ("again", "is_durable", "method", "then")
-
-    def __init__(
-        self,
-        method: base.Frame | None,
-        *,
-        is_durable: bool,
-        then: Callable[[], None] | None = None,
-        again: base.Frame | None = None,
-    ) -> None:
-        self.method = method
-        self.is_durable = is_durable
-        self.then = then
-        self.again = again
-
-
 class Declarer:
     """Declarations of one connection.
 
@@ -79,6 +56,7 @@ class Declarer:
         self._owner = owner
         self._actor = actor
         self._access = Access(vhost.name, identity, has_topic_space=vhost.exchanges.topic_space is not None)
+        self.binder = Binder(vhost, owner, self._access, actor)
 
     def remove_owned(self) -> Iterator[None]:
         """Delete the exclusive queues, one in each step: their connection is gone."""
@@ -86,9 +64,6 @@ class Declarer:
 
     def _tell(self, kind: Kind, **fields: object) -> None:
         self._actor.tell(kind, vhost=self._vhost.name, **fields)
-
-    def _tell_binding(self, kind: Kind, source: str, what: str, name: str, key: str) -> None:
-        self._tell(kind, source=source, destination_type=what, destination=name, routing_key=key)
 
     # Exchanges
 
@@ -175,12 +150,6 @@ class Declarer:
         return Answer(answer, is_durable=found.is_durable)
 
     # Queues
-
-    @staticmethod
-    def _expand(channel: Channel, name: str) -> str:
-        if not name and not channel.last_queue:
-            raise AmqpError(ReplyCode.NOT_FOUND, "no previously declared queue")
-        return name or channel.last_queue
 
     def declare_queue(self, channel: Channel, method: QueueMethod.Declare, now_ms: int) -> Answer:
         """Make a queue, or see that it is there as described."""
@@ -273,7 +242,7 @@ class Declarer:
 
     def delete_queue(self, channel: Channel, method: QueueMethod.Delete, now_ms: int) -> Answer:
         """Remove a queue, harmless where there is none; its consumers are told."""
-        name = self._expand(channel, method.queue)
+        name = find_name(channel, method.queue)
         self._access.check_configure(QUEUE, name)
         count = 0
         tell = None
@@ -304,90 +273,13 @@ class Declarer:
         self._tell(Kind.QUEUE_PURGED, name=queue.name, messages=count)
         return Answer(None if method.nowait else QueueMethod.PurgeOk(message_count=count), is_durable=False)
 
-    # Bindings
-
-    def bind_queue(self, channel: Channel, method: QueueMethod.Bind) -> Answer:
-        """Bind a queue to an exchange."""
-        name, key = self._check_binding(channel, method)
-        exchange = self._vhost.exchanges.get(method.exchange)
-        queue = self._vhost.get(name, self._owner)
-        is_durable = self._bind(exchange, (queue.name, key, _match_of(exchange, method)), QUEUE, queue.name)
-        return Answer(None if method.nowait else QueueMethod.BindOk(), is_durable=is_durable)
-
-    def unbind_queue(self, channel: Channel, method: QueueMethod.Unbind) -> Answer:
-        """Take a binding back; harmless where there is none, nor a queue or an exchange."""
-        name, key = self._check_binding(channel, method)
-        exchange, queue = self._vhost.exchanges.find(method.exchange), self._vhost.find(name)
-        if exchange is None or queue is None:
-            is_going = (QUEUE_ROW, name) in self._vhost.taken or self._is_unkept(method.exchange)
-            return Answer(QueueMethod.UnbindOk(), is_durable=is_going)
-        binding = (name, key, _match_of(exchange, method))
-        if binding in exchange.bindings:
-            self._vhost.get(name, self._owner)
-        return Answer(QueueMethod.UnbindOk(), is_durable=self._unbind(exchange, binding, QUEUE, name))
-
-    def _bind(self, exchange: Exchange, binding: Binding, what: str, name: str) -> bool:
-        """Bind; return whether the answer waits until that is kept."""
-        if exchange.rule == CONSISTENT_HASH:
-            parse_weight(binding[1])
-        is_new = binding not in exchange.bindings
-        is_durable = self._vhost.bind(exchange, binding)
-        if is_new:
-            self._tell_binding(Kind.BINDING_CREATED, exchange.name, what, name, binding[1])
-        return is_durable
-
-    def _unbind(self, exchange: Exchange, binding: Binding, what: str, name: str) -> bool:
-        """Take a binding back; return whether the answer waits until that is kept, also where it was gone before."""
-        if binding in exchange.bindings:
-            if exchange.is_durable:
-                self._vhost.broker.check_commits()
-            self._tell_binding(Kind.BINDING_DELETED, exchange.name, what, name, binding[1])
-            if self._vhost.unbind(exchange, binding):
-                self._vhost.unkept.note((exchange.name, binding))
-        return (exchange.name, binding) in self._vhost.unkept
-
-    def _check_binding(self, channel: Channel, method: QueueMethod.Bind | QueueMethod.Unbind) -> tuple[str, str]:
-        """Return the names of queue and key that a binding may have."""
-        name = self._expand(channel, method.queue)
-        key = method.routing_key if method.queue or method.routing_key else name
-        self._access.check_bind(QUEUE, name, method.exchange, key, is_keyed=self._is_keyed(method.exchange))
-        return name, key
-
-    def _check_exchange_binding(self, method: ExchangeMethod.Bind | ExchangeMethod.Unbind) -> None:
-        is_keyed = self._is_keyed(method.source)
-        self._access.check_bind(EXCHANGE, method.destination, method.source, method.routing_key, is_keyed=is_keyed)
-
-    def _is_keyed(self, exchange: str) -> bool:
-        found = self._vhost.exchanges.find(exchange)
-        return found is not None and found.rule == TOPIC
-
-    def bind_exchange(self, method: ExchangeMethod.Bind) -> Answer:
-        """Let an exchange lead to another one."""
-        self._check_exchange_binding(method)
-        source = self._vhost.exchanges.get(method.source)
-        destination = self._vhost.exchanges.get(method.destination)
-        binding = destination, method.routing_key, _match_of(source, method)
-        is_durable = self._bind(source, binding, EXCHANGE, destination.name)
-        return Answer(None if method.nowait else ExchangeMethod.BindOk(), is_durable=is_durable)
-
-    def unbind_exchange(self, method: ExchangeMethod.Unbind) -> Answer:
-        """Take such a binding back; harmless where there is none."""
-        self._check_exchange_binding(method)
-        source = self._vhost.exchanges.find(method.source)
-        destination: Destination | None = self._vhost.exchanges.find(method.destination)
-        is_durable = self._is_unkept(method.source) or self._is_unkept(method.destination)
-        if source is not None and destination is not None:
-            binding = (destination, method.routing_key, _match_of(source, method))
-            is_durable = self._unbind(source, binding, EXCHANGE, method.destination)
-        return Answer(None if method.nowait else ExchangeMethod.UnbindOk(), is_durable=is_durable)
-
     def get_readable(self, channel: Channel, name: str) -> SharedQueue:
         """Return a queue by name that the user may read; the empty name is the one declared last on the channel.
 
         Raises:
             AmqpError: ACCESS_REFUSED.
         """
-        name = self._expand(channel, name)
+        name = find_name(channel, name)
         self._access.check_read(QUEUE, name)
         return self._vhost.get(name, self._owner)
 
@@ -405,13 +297,6 @@ def release_all(
 def _tell(consumers: list[QueueConsumer]) -> None:
     for consumer in consumers:
         consumer.tell_deleted()
-
-
-def _match_of(
-    exchange: Exchange, method: QueueMethod.Bind | QueueMethod.Unbind | ExchangeMethod.Bind | ExchangeMethod.Unbind
-) -> HeaderMatch | None:
-    """Return what a binding asks for: its arguments mean something to headers exchanges only."""
-    return parse_match(arguments_of(method.arguments)) if exchange.rule == HEADERS else None
 
 
 def _check_same(name: str, received: object, current: object, what: str) -> None:

@@ -12,8 +12,9 @@ from pamqp.commands import Basic, Channel as ChannelMethod, Confirm, Exchange, Q
 from gateway.amqp.answers import Answers
 from gateway.amqp.channel import Channel
 from gateway.amqp.consuming import Reading
-from gateway.amqp.declaring import Answer, Declarer
+from gateway.amqp.declaring import Declarer
 from gateway.amqp.errors import AmqpError, unimplemented
+from gateway.amqp.method_answer import Answer
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.stream_consumer import StreamConsumer
 from gateway.amqp.transaction import Transaction
@@ -127,8 +128,8 @@ def _check_transactional(channel: Channel) -> None:
 FUNCTIONS: dict[type[base.Frame], Function] = {
     Exchange.Declare: lambda peer, channel, m, _: _declared(peer, channel, peer.declarer.declare_exchange(m)),
     Exchange.Delete: lambda peer, channel, m, _: _declared(peer, channel, peer.declarer.delete_exchange(m)),
-    Exchange.Bind: lambda peer, channel, m, _: _declared(peer, channel, peer.declarer.bind_exchange(m)),
-    Exchange.Unbind: lambda peer, channel, m, _: _declared(peer, channel, peer.declarer.unbind_exchange(m)),
+    Exchange.Bind: lambda peer, channel, m, _: _declared(peer, channel, peer.declarer.binder.bind_exchange(m)),
+    Exchange.Unbind: lambda peer, channel, m, _: _declared(peer, channel, peer.declarer.binder.unbind_exchange(m)),
     Queue.Declare: lambda peer, channel, m, now_ms: _declared(
         peer, channel, peer.declarer.declare_queue(channel, m, now_ms)
     ),
@@ -138,8 +139,8 @@ FUNCTIONS: dict[type[base.Frame], Function] = {
     Queue.Purge: lambda peer, channel, m, now_ms: _declared(
         peer, channel, peer.declarer.purge_queue(channel, m, now_ms)
     ),
-    Queue.Bind: lambda peer, channel, m, _: _declared(peer, channel, peer.declarer.bind_queue(channel, m)),
-    Queue.Unbind: lambda peer, channel, m, _: _declared(peer, channel, peer.declarer.unbind_queue(channel, m)),
+    Queue.Bind: lambda peer, channel, m, _: _declared(peer, channel, peer.declarer.binder.bind_queue(channel, m)),
+    Queue.Unbind: lambda peer, channel, m, _: _declared(peer, channel, peer.declarer.binder.unbind_queue(channel, m)),
     Basic.Qos: lambda peer, channel, m, _: _qos(peer, channel, m),
     Basic.Consume: _consume,
     Basic.Cancel: lambda peer, channel, m, _: _cancel(peer, channel, m),

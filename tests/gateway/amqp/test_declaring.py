@@ -442,20 +442,3 @@ def test_what_is_taken_away_twice_is_told_to_be_gone_when_that_is_on_the_disk(tm
     world.flushes_by_itself = False
     assert other.call(method).name == f"{method.name}Ok"  # what is gone for good is told at once
     world.close()
-
-
-@pytest.mark.parametrize("gone", [Exchange.Delete(exchange="x"), Queue.Delete(queue="q")], ids=lambda one: one.name)
-def test_a_binding_of_what_is_deleted_is_told_to_be_gone_when_that_is_on_the_disk(tmp_path, gone):
-    world = AmqpWorld(tmp_path, is_sync=True)
-    peer, other = world.client(), world.client()
-    peer.declare("q", durable=True)
-    peer.call(Exchange.Declare(exchange="x", exchange_type="topic", durable=True))
-    peer.call(Queue.Bind(queue="q", exchange="x", routing_key="k"))
-    world.flushes_by_itself = False
-    peer.send(gone)
-    other.send(Queue.Unbind(queue="q", exchange="x", routing_key="k"))
-    assert other.take() == []
-    world.flushes_by_itself = True
-    world.turn()
-    assert [one.name for one in other.take()] == ["Queue.UnbindOk"]
-    world.close()

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import pytest
+from pamqp.commands import Exchange, Queue
+
+from tests.support.amqp_door import AmqpWorld
+
+
+def test_a_binding_without_a_name_is_one_of_the_queue_declared_last_on_the_channel(world):
+    peer = world.client()
+    peer.declare("first")
+    peer.declare("q")
+    assert isinstance(peer.call(Queue.Bind(queue="", exchange="amq.direct", routing_key="k")), Queue.BindOk)
+    peer.publish(b"1", exchange="amq.direct", key="k")
+    peer.take()
+    assert [peer.declare(name).message_count for name in ("first", "q")] == [0, 1]
+    other = world.client()
+    closed = other.call(Queue.Bind(queue="", exchange="amq.direct", routing_key="k"))
+    assert (closed.reply_code, closed.reply_text) == (404, "NOT_FOUND - no previously declared queue")
+
+
+@pytest.mark.parametrize("gone", [Exchange.Delete(exchange="x"), Queue.Delete(queue="q")], ids=lambda one: one.name)
+def test_a_binding_of_what_is_deleted_is_told_to_be_gone_when_that_is_on_the_disk(tmp_path, gone):
+    world = AmqpWorld(tmp_path, is_sync=True)
+    peer, other = world.client(), world.client()
+    peer.declare("q", durable=True)
+    peer.call(Exchange.Declare(exchange="x", exchange_type="topic", durable=True))
+    peer.call(Queue.Bind(queue="q", exchange="x", routing_key="k"))
+    world.flushes_by_itself = False
+    peer.send(gone)
+    other.send(Queue.Unbind(queue="q", exchange="x", routing_key="k"))
+    assert other.take() == []
+    world.flushes_by_itself = True
+    world.turn()
+    assert [one.name for one in other.take()] == ["Queue.UnbindOk"]
+    world.close()
