@@ -195,6 +195,7 @@ def repeat(show: Callable[[], None], every_s: float | None) -> None:
 
     show()
     while every_s is not None:
+        sys.stdout.flush()  # a pipe's reader waits for it
         try:
             Event().wait(every_s)
         except KeyboardInterrupt:

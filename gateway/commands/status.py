@@ -160,10 +160,17 @@ def _print_looks(looks: Iterator[Look]) -> None:
 
 
 def _show_looks(looks: Iterator[Look]) -> None:
+    import sys
+
     from rich.console import Group
     from rich.live import Live
 
     columns = next(kind.columns for kind in KINDS if kind.name == "queues")
+    if not sys.stdout.isatty():  # one screen goes after the other
+        for look in looks:
+            print_table(DOORS, look.doors)
+            print_table(columns, look.queues)
+        return
     with Live(auto_refresh=False) as live:
         for look in looks:
             width = live.console.width

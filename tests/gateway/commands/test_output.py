@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import io
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,6 +84,22 @@ def test_what_is_watched_is_shown_until_somebody_stops_it(monkeypatch, capsys):
     repeat(lambda: shown.append(2), None)
     assert shown == [1, 1, 1, 2]
     assert output.EMPTY == "-"
+
+
+def test_a_pipe_is_given_what_is_watched_at_once(monkeypatch):
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BufferedWriter(raw)))
+    given = []
+
+    def show():
+        given.append(raw.getvalue())
+        if len(given) == 3:
+            raise KeyboardInterrupt
+        sys.stdout.write(f"{len(given)}\n")
+
+    with pytest.raises(KeyboardInterrupt):
+        repeat(show, 0.001)
+    assert given == [b"", b"1\n", b"1\n2\n"]
 
 
 @pytest.mark.parametrize(

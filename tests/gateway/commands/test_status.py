@@ -78,6 +78,7 @@ def test_the_whole_gateway_is_shown_once_or_live(running):
     result = call_lmq("top", "--count", "2", "--every", "0.2", "--admin", admin)
     assert result.exit_code == 0, result.output
     assert "in/s" in result.stdout
+    assert result.stdout.count("messages in") == 2  # no terminal: one screen after the other
     result = call_lmq("top", "--count", "2", "--every", "0.2", "--json", "--admin", admin)
     first, second = (json.loads(line) for line in result.stdout.splitlines())
     assert {row["door"] for row in first["doors"]} >= {"mqtt", "amqp", "rocketmq"}
