@@ -1,4 +1,9 @@
-"""A map of bytes that grows without a pause: one dict of 87,382 entries takes 4 to 7 ms to grow, of a million 70."""
+"""A map of bytes that grows without a pause: one dict of 87,382 entries takes 4 to 7 ms to grow, of a million 70.
+
+It is compiled, for the topic trie: each level of a match calls it directly. `core/parted.py` has the same idea for the
+control plane, in plain Python, for keys of any kind, which say themselves how they are mixed: here that would be a call
+through Python for each level.
+"""
 
 from __future__ import annotations
 
