@@ -228,12 +228,13 @@ class Inventory(ABC):
 
 
 def take_each(things: Iterable[Thing]) -> Iterator[Thing]:
-    """Give each of the things that there are now, in no order; some may go before their turn.
+    """Give each of the things that there are now, in their order; some may go before their turn.
 
     Each is let go of when the next one is asked for: what went meanwhile is freed by and by, not in one go at the end.
     """
     left = make_long_list(things)
     del things  # which may be a list, too
+    left.reverse()
     while left:
         yield left.pop()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 from core.lmq.queue_name import LIGHT_PREFIX, MQTT, parse_queue_name
@@ -29,6 +29,7 @@ TOO_SLOW = "dropped as it read too slowly"
 NO_MEMBER = "which member had a message that is done is not kept"
 PREFIX = LIGHT_PREFIX + MQTT + b"%"
 PLACES_MAX = 4_000  # sessions whose places are looked at every few seconds, a microsecond or two each
+WAITING = "waiting"  # messages that a subscription is still to be sent
 LOOKS_A_STEP = 256  # queues of other doors that are passed over at once, about 0.2 us each
 
 
@@ -132,10 +133,33 @@ class MqttInventory(Inventory):
             subscription = None if session is None else session.subscriptions.get(topic_filter)
             return None if subscription is None else self._describe_subscription(subscription)
 
+    def tell_subscriptions(self, column: str, found: Sequence[tuple[bytes, bytes] | None]) -> list[int] | None:
+        """Return `qos` or `waiting` of some subscriptions, 0 of one that is gone, about 1 us each.
+
+        None: one is of a session that is not loaded, of which nothing is quick to tell.
+        """
+        tell = self._waiting_of if column == WAITING else _qos_of
+        told, client, held = list[int](), b"", dict[bytes, Subscription]()
+        for one in found:
+            if one is not None and one[0] != client:
+                client, session = one[0], self._services.sessions.find_as_is(one[0])
+                if session is not None and not isinstance(session, Session):
+                    return None
+                held = {} if session is None else session.subscriptions
+            subscription = None if one is None else held.get(one[1])
+            told.append(0 if subscription is None else tell(subscription))
+        return told
+
+    def _waiting_of(self, subscription: Subscription) -> int:
+        return max(self._services.broker.max_offset(subscription.queue_ref) - self._next_of(subscription), 0)
+
+    def _next_of(self, subscription: Subscription) -> int:
+        group = subscription.group
+        return self._services.delivery.position_of(subscription) if group is None else group.next_offset
+
     def _describe_subscription(self, subscription: Subscription) -> SubscriptionEntry:
         services = self._services
         broker, group, window = services.broker, subscription.group, subscription.session.window
-        position = services.delivery.position_of(subscription) if group is None else group.next_offset
         if group is None:
             inflight = 0 if window is None else window.count_of(subscription.source)
         else:
@@ -144,7 +168,7 @@ class MqttInventory(Inventory):
             topic_filter=text_of(subscription.topic_filter),
             qos=subscription.qos,
             light_queue=text_of(broker.queue_key(subscription.queue_ref)),
-            next_offset=position,
+            next_offset=self._next_of(subscription),
             max_offset=broker.max_offset(subscription.queue_ref),
             inflight=inflight,
         )
@@ -209,6 +233,10 @@ class MqttInventory(Inventory):
         behind = self._services.broker.max_offset(subscription.queue_ref) - offset - 1
         has_others = len(subscription.session.subscriptions) > 1  # by which messages wait that count, too
         return (DROPPED,) if limit.size or (limit.messages and (has_others or behind >= limit.messages)) else ()
+
+
+def _qos_of(subscription: Subscription) -> int:
+    return subscription.qos
 
 
 def _done_as(session: Session, subscription: Subscription, offset: int) -> str:

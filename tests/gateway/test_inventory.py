@@ -27,12 +27,12 @@ def test_each_is_given_once_and_let_go_of_when_the_next_one_is_asked_for():
     assert [one() for one in known] == [None] * 3
 
 
-def test_what_comes_meanwhile_is_not_given():
-    things = {1, 2, 3}
+def test_they_are_given_in_their_order_and_what_comes_meanwhile_is_not():
+    things = dict.fromkeys("cab")
     each = take_each(things)
     given = [next(each)]
-    things |= {4, 5}
-    assert sorted([*given, *each]) == [1, 2, 3]
+    things["d"] = None
+    assert [*given, *each] == ["c", "a", "b"]
 
 
 def test_connection_that_nobody_came_in_by_has_no_user():

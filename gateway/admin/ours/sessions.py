@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -114,7 +115,17 @@ class SubscriptionRoster(Roster[str, Placed]):
             entry = inventory.describe_subscription(*found)
             return None if entry is None else (text_of(found[0]), entry)
 
-        return WalkedPart(inventory.filters, lambda found: text_of(found[1]), tell, lambda: self._sessions.changes)
+        return WalkedPart(
+            inventory.filters,
+            lambda found: text_of(found[1]),
+            tell,
+            lambda: self._sessions.changes,
+            {
+                "client": lambda some: ["" if found is None else text_of(found[0]) for found in some],
+                "qos": partial(inventory.tell_subscriptions, "qos"),
+                "waiting": partial(inventory.tell_subscriptions, "waiting"),
+            },
+        )
 
 
 def _describe(table: SessionTable, client_id: bytes) -> SessionEntry:
@@ -173,7 +184,15 @@ def waiting_of(entry: SubscriptionEntry) -> int:
 SUBSCRIPTION: Kind[Placed] = Kind(
     name=lambda placed: placed[1].topic_filter,
     describe=tell_subscription,
-    figures={"waiting": lambda placed: waiting_of(placed[1]), "client": lambda placed: placed[0]},
+    figures={
+        "waiting": lambda placed: waiting_of(placed[1]),
+        "client": lambda placed: placed[0],
+        "qos": lambda placed: placed[1].qos,
+        "inflight": lambda placed: placed[1].inflight,
+        "next_offset": lambda placed: placed[1].next_offset,
+        "light_queue": lambda placed: placed[1].light_queue,
+    },
+    find_key=lambda _column: None,  # all others are by the filter: its own, and what no subscription has
 )
 
 SESSION: Kind[SessionEntry] = Kind(

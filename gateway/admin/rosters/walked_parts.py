@@ -23,6 +23,7 @@ class WalkedPart(Part[Thing], Generic[Kept, Thing]):
         name: Says what one is called, once.
         tell: Returns what is told of one; None where there is nothing to be told any more.
         changes: Says something else once one came or went; None: that is not known, all are looked at each time.
+        figures: What some have in columns where that may be quick to tell, anything of those that are gone (None).
     """
 
     def __init__(
@@ -31,7 +32,9 @@ class WalkedPart(Part[Thing], Generic[Kept, Thing]):
         name: Callable[[Kept], str],
         tell: Callable[[Kept], Thing | None],
         changes: Callable[[], object] | None = None,
+        figures: Mapping[str, Callable[[Sequence[Kept | None]], Sequence[Any] | None]] | None = None,
     ) -> None:
+        self._figures = figures or {}
         self._walk = walk
         self._name = name
         self._tell = tell
@@ -84,6 +87,11 @@ class WalkedPart(Part[Thing], Generic[Kept, Thing]):
         """Return what is told of one; None where it is gone."""
         one = self._kept[number]
         return None if one is None else self._tell(one)
+
+    def figures(self, column: str, first: int, end: int) -> Sequence[Any] | None:
+        """Return what some have in a column that is quick to tell now."""
+        tell = self._figures.get(column)
+        return None if tell is None else tell(self._kept[first:end])
 
 
 class OrderedPart(Part[Thing], Generic[Kept, Thing]):

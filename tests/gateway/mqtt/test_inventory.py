@@ -108,3 +108,26 @@ def test_subscriptions_say_what_waits_and_what_is_in_flight(world):
     }
     assert found == {("away", "a"): (2, 0), ("there", "a"): (0, 2), ("there", "$share/g/a"): (0, 2)}
     assert inventory.subscriptions("nobody") is None
+
+
+def test_a_figure_of_many_subscriptions_is_told_at_once_as_one_by_one(world):
+    world.client(b"slow", (b"a", 0), (b"$share/g/a", 1), (b"b", 1))
+    world.client(b"other", (b"a", 1))
+    world.client(b"p").send(mqtt.publish(b"a", b"x", qos=1, packet_id=1), mqtt.publish(b"b", b"y", qos=1, packet_id=2))
+    inventory = world.door.inventory()
+    found = [one for one in inventory.filters() if one is not None]
+    entries = [inventory.describe_subscription(*one) for one in found]
+    some = [None, *found, (b"slow", b"gone"), (b"gone", b"a")]
+    assert inventory.tell_subscriptions("qos", some) == [0, *(entry.qos for entry in entries), 0, 0]
+    waiting = [entry.max_offset - entry.next_offset for entry in entries]
+    assert inventory.tell_subscriptions("waiting", some) == [0, *waiting, 0, 0]
+
+
+def test_figures_of_a_session_that_is_not_loaded_are_not_told_at_once(world):
+    world.client(b"away", (b"a", 1), clean=False).vanish()
+    world.close()
+    world.open()
+    world.client(b"there", (b"a", 1))
+    inventory = world.door.inventory()
+    assert inventory.tell_subscriptions("waiting", [(b"there", b"a"), (b"away", b"a")]) is None
+    assert inventory.tell_subscriptions("waiting", [(b"there", b"a")]) == [0]

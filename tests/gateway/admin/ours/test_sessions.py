@@ -51,3 +51,20 @@ async def test_sessions_come_and_go_between_the_steps_of_a_look_at_many(tmp_path
             pass
         names = [part.name(number) for number in range(part.size)]
         assert names == [*(f"c{number}" for number in range(2 * TAKEN_A_STEP)), "late"]
+
+
+async def test_subscriptions_are_sorted_by_each_column_whether_their_session_is_loaded_or_not(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        async with subscribe(gateway, "away", "plant/+", "b/1"):
+            pass
+        async with subscribe(gateway, "there", "a/1", "plant/2"):
+            await publish(client, "amq.topic", "plant.2", "x")
+            rows = (await client.get("/api/lmq/subscriptions")).json()
+            assert [row["filter"] for row in rows] == ["a/1", "b/1", "plant/+", "plant/2"]
+            for column in ("filter", "client", "qos", "waiting", "inflight", "next_offset", "light_queue"):
+                for reverse in (False, True):
+                    path = f"/api/lmq/subscriptions?sort={column}&sort_reverse={reverse}"
+                    found = [row[column] for row in (await client.get(path)).json()]
+                    assert found == sorted((row[column] for row in rows), reverse=reverse)
+            strange = (await client.get("/api/lmq/subscriptions?sort=misspelt")).json()
+            assert [row["filter"] for row in strange] == [row["filter"] for row in rows]

@@ -43,6 +43,17 @@ async def test_a_walk_that_ends_early_takes_nothing_away_and_looks_in_vain_are_p
     assert (part.alive(), part.size) == (51, 200)
 
 
+async def test_some_figures_of_what_is_in_no_order_are_told_at_once():
+    there = {"a": 1, "b": 2}
+    told = {"size": lambda some: [there.get(one, 0) for one in some], "age": lambda _some: None}
+    part = WalkedPart(lambda: sorted(there), str, str, figures=told)
+    assert _look(part) == ["a", "b"]
+    assert part.figures("size", 0, 2) == [1, 2]
+    del there["a"]
+    assert _look(part) == [None, "b"]
+    assert (part.figures("size", 0, 2), part.figures("age", 0, 2), part.figures("other", 0, 2)) == ([0, 2], None, None)
+
+
 async def test_some_figures_of_what_is_in_order_are_told_at_once():
     there = {"a": 1, "b": 2}
     told = {"size": lambda some: [there.get(one, 0) for one in some]}
