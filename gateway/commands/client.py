@@ -14,6 +14,8 @@ GUEST = "guest"  # as RabbitMQ's tools come in, from the gateway's own machine o
 TIMEOUT_S = 30
 CODES = {401: EXIT_DENIED, 403: EXIT_DENIED, 404: EXIT_MISSING, 409: EXIT_NOT_NOW}
 NOT_IN, SERVER_ERRORS = 401, 500
+CERTIFICATE_EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
+WRONG_NAMES = (62, 64)  # X509_V_ERR_HOSTNAME_MISMATCH and _IP_ADDRESS_MISMATCH
 PLAIN_MAX = 200  # characters of a plain text that is told
 
 
@@ -95,7 +97,7 @@ class AdminClient:
             said = f"cannot ask the gateway at {self._admin}: {reason}"
             code = EXIT_UNREACHABLE
             if isinstance(reason, ssl.SSLCertVerificationError):
-                said += _authority_hint()
+                said += _certificate_hint(reason.verify_code)
             if isinstance(error, BadStatusLine) and not isinstance(error, RemoteDisconnected):
                 said = f"that is no admin API at {self._admin}: {_speaks(str(error))}"
             if isinstance(error, urllib.error.HTTPError) and self._may_be_guest(error.code, user):
@@ -129,11 +131,15 @@ def _speaks(line: str) -> str:
     return "it speaks AMQP" if line.startswith("AMQP") else "it does not speak HTTP"
 
 
-def _authority_hint() -> str:
-    """Return what to do where nobody vouches for the certificate of the gateway."""
+def _certificate_hint(code: int) -> str:
+    """Return what to do where the certificate of the gateway is refused with one of OpenSSL's codes."""
     import os
     from pathlib import Path
 
+    if code == CERTIFICATE_EXPIRED:
+        return "; put a new one in its place, the gateway reads it within ten seconds"
+    if code in WRONG_NAMES:
+        return ""
     named = os.environ.get("SSL_CERT_FILE")
     if named and not Path(named).is_file():
         return f"; SSL_CERT_FILE in the environment names {named}, and there is no such file"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 
 import pytest
@@ -8,7 +9,7 @@ import typer
 
 from gateway.commands import client
 from gateway.commands.client import AdminClient, quote
-from tests.support.certificates import authority_file, server_files
+from tests.support.certificates import authority_file, issue, server_files
 from tests.support.http_server import HttpServer
 
 
@@ -53,6 +54,26 @@ async def test_an_authority_of_ones_own_is_told_how_to_be_named(capsys, monkeypa
         assert await asyncio.to_thread(ask, "/api/whoami", {}) == {"name": "guest"}
 
 
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("host", "is_expired", "told"),
+    [
+        ("localhost", True, "certificate has expired .*; put a new one in its place, the gateway reads it within ten"),
+        ("127.0.0.1", False, "IP address mismatch, certificate is not valid for '127.0.0.1'\\. \\(_ssl.c:\\d+\\)$"),
+    ],
+)
+async def test_what_is_wrong_with_a_certificate_is_told(capsys, monkeypatch, tmp_path, host, is_expired, told):
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority_file()))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*issue(tmp_path, "localhost", is_expired=is_expired))
+    async with HttpServer(lambda asked: "{}", ssl=context) as server:
+        ask = AdminClient(f"https://{host}:{server.port}").get
+        with pytest.raises(typer.Exit):
+            await asyncio.to_thread(ask, "/api/whoami", {})
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.search(told, line), line
+
+
 @pytest.mark.slow
 def test_questions_are_asked_without_a_name_and_changes_made_by_one(running):
     admin = f"127.0.0.1:{running.port('admin')}"
@@ -90,4 +111,4 @@ def test_a_plain_text_is_told_where_it_is_a_line(body, told):
 
 def test_an_authority_that_is_not_there_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
-    assert client._authority_hint().endswith(f"names {tmp_path / 'ca.pem'}, and there is no such file")
+    assert client._certificate_hint(20).endswith(f"names {tmp_path / 'ca.pem'}, and there is no such file")
