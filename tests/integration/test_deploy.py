@@ -198,10 +198,12 @@ def test_the_images_run_as_a_user_that_hosts_need_not_know_and_of_folders_that_t
     assert pod["securityContext"]["runAsNonRoot"] is True
 
 
-def test_compose_takes_its_file():
-    words = ["docker", "compose", "--file", ROOT / "compose.yaml", "--profile", "*", "config", "--quiet"]
-    if shutil.which("docker") is None:
-        pytest.skip("there is no docker here")
+@pytest.mark.parametrize("tool", [("docker", "compose"), ("docker-compose",)], ids=" ".join)
+def test_compose_takes_its_file(tool):
+    profiles = ["--profile", "spark", "--profile", "monitoring"]
+    if shutil.which(tool[0]) is None:
+        pytest.skip(f"there is no {tool[0]} here")
+    words = [*tool, "--file", ROOT / "compose.yaml", *profiles, "config", "--quiet"]
     result = subprocess.run(words, capture_output=True, text=True, check=False)
     if "unknown" in result.stderr:
         pytest.skip("this docker has no compose")
@@ -240,6 +242,16 @@ def test_compose_mounts_files_that_there_are():
     assert source["datasources"][0]["url"] == "http://prometheus:9090"
     provider = yaml.safe_load((DEPLOY / "grafana/provisioning/dashboards/lmq.yaml").read_text())["providers"][0]
     assert f"./deploy/grafana/dashboards:{provider['options']['path']}:ro" in mounts
+
+
+@pytest.mark.asyncio
+async def test_user_of_compose_may_log_in_to_the_console_from_outside_of_the_container(tmp_path, monkeypatch):
+    said = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]["gateway"]["environment"]
+    monkeypatch.setenv("GUEST_PASSWORD", said["GUEST_PASSWORD"])
+    rights = AuthSettings(users=json.loads(said["LMQ_AUTH__USERS"]))
+    async with managed_gateway(tmp_path, rights=rights, auth=None, peer=ELSEWHERE) as (_, client):
+        assert (await client.get("/api/overview")).status_code == 401
+        assert (await client.get("/api/overview", auth=("guest", said["GUEST_PASSWORD"]))).status_code == 200
 
 
 def _check(*words, text=""):
