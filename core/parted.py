@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Generic, TypeVar, cast
+from typing import Generic, TypeVar, cast, overload
 
 PART_MIN = 4_096  # entries from which on it is kept in parts
 PARTS = 251  # a prime, so that all bits of a hash count; in a dict, keys alike in the low ones meet again and again
@@ -17,6 +17,15 @@ CHUNK = 2_730  # entries of a dict before it grows from 4,096 places
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+
+def mix_number(number: int) -> int:
+    """Return a number that mixes all bits of another into its low ones, as if by chance: what `PartedMap` asks for.
+
+    The square sees to that: numbers at equal distances would fill all parts alike, and all would grow at once.
+    """
+    mixed = number * 0x9E3779B1 >> 16
+    return mixed * mixed >> 12
 
 
 class PartedMap(Generic[K, V]):
@@ -49,9 +58,15 @@ class PartedMap(Generic[K, V]):
             self._count += 1
             self._maybe_part()
 
-    def get(self, key: K) -> V | None:
-        """Return the value of a key, or None."""
-        return self._part(key).get(key)
+    @overload
+    def get(self, key: K) -> V | None: ...
+
+    @overload
+    def get(self, key: K, default: V) -> V: ...
+
+    def get(self, key: K, default: V | None = None) -> V | None:
+        """Return the value of a key, `default` where there is none."""
+        return self._part(key).get(key, default)
 
     def pop(self, key: K) -> V | None:
         """Remove a key; return its value, None where there was none."""
@@ -60,6 +75,10 @@ class PartedMap(Generic[K, V]):
         found = part.pop(key, None)
         self._count += len(part) - before
         return found
+
+    def list_keys(self) -> list[K]:
+        """Return all keys."""
+        return list(chain.from_iterable(self._parts))
 
     def items(self) -> Iterator[tuple[K, V]]:
         """Give all keys with their values; the map must not change meanwhile."""

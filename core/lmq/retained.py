@@ -7,7 +7,7 @@ from typing import Protocol
 
 from core.lmq.topic_trie import HASH, PLUS
 from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_RETAIN, StoredBatch
-from core.parted import PartedMap
+from core.parted import PartedMap, mix_number
 
 # A branch of the tree of topics: by level, what is below. None: a topic ends there. Bytes: exactly one topic goes on
 # there, with these levels. A branch: several do; its own topic, if there is one, is the entry `_HERE`.
@@ -91,7 +91,7 @@ class RetainedMessages:
         self.version_of = version_of
         self._root: Branch = {}
         self._count = 0
-        self._topics: PartedMap[int, bytes] = PartedMap({}, _mix)  # by version
+        self._topics: PartedMap[int, bytes] = PartedMap({}, mix_number)  # by version
         for topic, record in table.items():
             self._plant(topic)
             self._topics[version_of(record)] = topic
@@ -201,15 +201,6 @@ class RetainedMessages:
                 waiting.append((branch, depth, prefix, names))
                 branch, depth, prefix = below, depth + 1, prefix + name + b"/"
                 names = _candidates(branch, pattern, depth)
-
-
-def _mix(version: int) -> int:
-    """Return a number that mixes all bits of a version, a place in the log, into its low ones, as if by chance.
-
-    The square sees to that: places at equal distances would fill all parts of a map alike, and all would grow at once.
-    """
-    mixed = version * 0x9E3779B1 >> 16
-    return mixed * mixed >> 12
 
 
 def filter_matches(topic_filter: bytes, topic: bytes) -> bool:

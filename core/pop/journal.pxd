@@ -5,7 +5,7 @@ from core.pop.changes cimport ChangeLog
 
 cdef class PopJournal:
     cdef public ChangeLog changes
-    cdef public dict names
+    cdef public object names
     cdef public dict dropped
     cdef public long long next_number
     cdef object _journal

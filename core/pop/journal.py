@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable, Iterator
 
 from core.errors import DataFolderUnusableError, DiskFullError
+from core.parted import PartedMap
 from core.pop.changes import CHANGE_BYTES, DROP, NAME, STATE, ChangeLog
 from core.record_journal import RecordJournal
 
@@ -43,7 +44,7 @@ class PopJournal:
         self, journal: RecordJournal, snapshot: Callable[[ChangeLog], Iterator[tuple[int, bytes | None, int]]]
     ) -> None:
         self.changes = ChangeLog()
-        self.names: dict[bytes, int] = {}  # of the pop queues there are
+        self.names: PartedMap[bytes, int] = PartedMap({})  # of the pop queues there are
         self.dropped: dict[bytes, int] = {}  # of those that were dropped before the start, until these are forgotten
         self.next_number = 0
         self._journal = journal
@@ -81,7 +82,7 @@ class PopJournal:
                 continue
             if kind == DROP and self.names.get(keys.get(number, b"")) == number:
                 key = keys.pop(number)
-                del self.names[key]
+                self.names.pop(key)
                 self.dropped[key] = number
                 if len(self.dropped) <= DROPPED_MAX:
                     continue
@@ -114,6 +115,7 @@ class PopJournal:
     def drop_name(self, key: bytes) -> None:
         """Forget a pop queue."""
         number = self.names.pop(key)
+        assert number is not None  # only what is there is dropped
         self._unwritten.pop(number, None)
         self.changes.put(number, DROP, 0, 0, 0)
 

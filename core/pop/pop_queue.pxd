@@ -12,7 +12,7 @@ cdef class PopDesk:
     cdef public object on_shown
     cdef public object request_timer
     cdef public object timers
-    cdef public dict queues
+    cdef public object queues
     cdef public object offsets
     cdef public object endings
 

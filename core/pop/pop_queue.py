@@ -8,6 +8,7 @@ from typing import Protocol
 
 from core.errors import ReceiptError
 from core.message import AWAY, StoredBatch
+from core.parted import PartedMap, mix_number
 from core.pop.ending_codes import code_of
 from core.pop.endings import PURGED, PURGED_OR_DONE, Endings
 from core.pop.inflight import InFlight
@@ -53,11 +54,7 @@ class PopDesk:
     __slots__ = ("endings", "journal", "offsets", "on_shown", "queues", "request_timer", "store", "timers")
 
     def __init__(
-        self,
-        store: QueueStore,
-        journal: PopJournal,
-        on_shown: Callable[[int], None],
-        request_timer: Callable[[], None],
+        self, store: QueueStore, journal: PopJournal, on_shown: Callable[[int], None], request_timer: Callable[[], None]
     ) -> None:
         self.store = store
         self.journal = journal
@@ -65,7 +62,7 @@ class PopDesk:
         self.request_timer = request_timer
         self.timers = TimerWheel()  # by number
         self.endings = Endings()
-        self.queues: dict[int, PopQueue] = {}  # open ones, by number
+        self.queues: PartedMap[int, PopQueue] = PartedMap({}, mix_number)  # open ones, by number
         self.offsets = array("q", bytes(8 * AGAIN_COUNT_MAX))
 
     def arm(self, deadline_ms: int, number: int) -> None:
@@ -340,7 +337,7 @@ class PopQueue:
     def seek(self, queue_offset: int) -> None:
         """Forget what each consumer has, and go on from an offset; receipts that were given are stale."""
         journal = self._desk.journal
-        self._desk.queues.pop(self.state.number, None)
+        self._desk.queues.pop(self.state.number)
         before = self.state
         self.state = InFlight(journal.add_name(pop_key(self.queue, self.group)), journal.changes, queue_offset)
         self.state.skipped_count, self.state.again_count = before.skipped_count, before.again_count

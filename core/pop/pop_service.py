@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from operator import itemgetter
 from typing import Protocol
 
 from core.errors import LmqError
@@ -78,8 +79,8 @@ class PopService:
         self._renumbered: dict[int, int] = {}  # since the start: the numbers that others were before
         self._told = ToldEndings(self.endings, self.journal.changes)
         self.journal.replay(self._apply)
-        self._told.settle(self.journal.names)
-        named = {*self.journal.names.values(), *self.journal.dropped.values()}
+        self._told.settle(self.journal.names.items())
+        named = {*map(itemgetter(1), self.journal.names.items()), *self.journal.dropped.values()}
         for number in [*self._states, *self._resting]:
             state = self._states.get(number)
             if number not in named:  # a crash came before its name
@@ -145,7 +146,7 @@ class PopService:
         found = self._queues.get(self.journal.names.get(pop_key(queue, group), -1))
         if found is None or not found.state.window.is_empty():
             return False
-        del self._queues[found.state.number]
+        self._queues.pop(found.state.number)
         self._resting[found.state.number] = found.next_offset
         return True
 
@@ -155,7 +156,7 @@ class PopService:
         number = self.journal.names.get(key)
         if number is None:
             return
-        opened = self._queues.pop(number, None)
+        opened = self._queues.pop(number)
         state = self._states.pop(number, None) if opened is None else opened.state
         place = self._resting.pop(number, 0)
         self._dropped[number] = key, state or InFlight(number, self.journal.changes, place)
@@ -294,7 +295,7 @@ class PopService:
 
         Pop queues may come and go between two of them.
         """
-        for key in list(self.journal.names):  # pairs would be a hundred thousand objects made in one step
+        for key in self.journal.names.list_keys():  # pairs would be a hundred thousand objects made in one step
             queue, _, owner = key.partition(b"\0")
             number = self.journal.names.get(key)
             if owner == group and number is not None:
@@ -306,8 +307,8 @@ class PopService:
         return default if number is None else self._floor_of(number)
 
     def _floor_of(self, number: int) -> int:
-        if number in self._queues:
-            return self._queues[number].floor
+        if (queue := self._queues.get(number)) is not None:
+            return queue.floor
         return self._states[number].window.floor() if number in self._states else self._resting[number]
 
     def counts(self) -> PopCounts:
@@ -387,14 +388,15 @@ class PopService:
 
     def _write_snapshots(self, log: ChangeLog) -> Iterator[tuple[int, bytes | None, int]]:
         """Give the parts that a compaction copies; between two of them anything may happen."""
-        for key in list(self.journal.names):
+        for key in self.journal.names.list_keys():
             number = self.journal.names.get(key, -1)
             if number in self._resting:
                 records = self._told.put(key, number, log)
                 log.put(number, FLOOR, self._resting[number], 0, self._resting[number])
                 yield number, key, records
             elif number >= 0:
-                state = self._queues[number].state if number in self._queues else self._states[number]
+                queue = self._queues.get(number)
+                state = self._states[number] if queue is None else queue.state
                 name: bytes | None = key
                 self._told.put(key, number, log)
                 for looked_at in snapshot_parts(state, log):

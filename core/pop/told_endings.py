@@ -6,7 +6,7 @@ by an earlier version are silent about theirs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 from core.pop.changes import ACK, CHANGE_BYTES, COUNT_MAX, ChangeLog
 from core.pop.ending_codes import LOST, MARK, code_of, told_by
@@ -40,13 +40,13 @@ class ToldEndings:
         else:
             self._read.note_run(_numbered(number), first, end, *told_by(code))
 
-    def settle(self, names: Mapping[bytes, int]) -> None:
+    def settle(self, names: Iterable[tuple[bytes, int]]) -> None:
         """Keep what was read, now that the names of pop queues are known; of those without it is forgotten.
 
         Where readers were forgotten, one that a compaction told nothing of may be among them, whatever ended since.
         """
         read, self._read = self._read, Endings()
-        keys = {_numbered(number): key for key, number in names.items()} if read.readers else {}
+        keys = {_numbered(number): key for key, number in names} if read.readers else {}
         for numbered in list(read.readers):
             key = keys.get(numbered)
             if key is not None:

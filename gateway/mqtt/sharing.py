@@ -84,7 +84,7 @@ class Sharing:
     def forget_others(self) -> None:
         """Drop what a process before left of groups that are no more."""
         known = {(group.light_name, group.owner) for group in self._groups.values()}
-        for key in list(self._desk.broker.pop.journal.names):
+        for key in self._desk.broker.pop.journal.names.list_keys():
             light_name, _, owner = key.partition(b"\0")
             if owner.startswith(OWNER_PREFIX) and (light_name, owner) not in known:
                 self._desk.broker.pop.drop(light_name, owner)

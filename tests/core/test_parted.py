@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from core.parted import CHUNK, PART_MIN, OrderedMap, PartedMap
+from core.parted import CHUNK, PART_MIN, OrderedMap, PartedMap, mix_number
 
 KEYS = st.binary(max_size=1)
 STEPS = st.lists(st.tuples(st.booleans(), KEYS, st.integers(0, 3)), max_size=60)
@@ -23,6 +23,7 @@ def test_it_is_a_dict_in_parts_or_not(steps, part_min):
                 assert found.pop(key) == model.pop(key, None)
             assert (found.get(key), key in found, len(found)) == (model.get(key), key in model, len(model))
         assert sorted(found.items()) == sorted(model.items())
+        assert sorted(found.list_keys()) == sorted(model)
     finally:
         core.parted.PART_MIN = before
 
@@ -39,6 +40,16 @@ def test_entries_of_a_part_begin_at_many_places_of_its_dict():
     found = PartedMap({b"%d" % number: number for number in range(20_000)})
     places = {hash(key) % 64 for key in found._parts[0]}  # as a dict of 64 places would have it
     assert len(places) > 32
+
+
+@pytest.mark.parametrize("step", [1, 8, 256, 4_096])
+def test_parts_of_numbers_at_equal_distances_do_not_grow_all_at_once(step):
+    found = PartedMap({}, mix_number)
+    for number in range(0, 300_000 * step, step):
+        found[number] = number
+    sizes = [len(part) for part in found._parts]
+    assert max(sizes) < 1.5 * len(found) / len(sizes)
+    assert len(set(sizes)) > 50
 
 
 @given(STEPS, st.sampled_from([1, 2, CHUNK]))

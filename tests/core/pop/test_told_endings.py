@@ -294,7 +294,7 @@ def test_that_readers_were_forgotten_is_not():
     again = Endings()
     later = ToldEndings(again, ChangeLog())
     later.read(7, 0, 0, MARK | 1)
-    later.settle({})
+    later.settle([])
     assert again.has_lost
     assert not endings.has_lost
     assert ACK == 4
