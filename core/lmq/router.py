@@ -8,7 +8,7 @@ from typing import Protocol, cast
 from core.cache_budget import Cache, CacheBudget
 from core.lmq.topic_trie import TopicTrie, is_wildcard
 from core.message import Route
-from core.reserved import SYS_ROOT
+from core.reserved import SYS_ROOT, is_bridge_state
 
 CHANGES_MAX = 4096  # changed wildcard filters that cached routes are checked against, before all are dropped instead
 LEVEL_BYTES = 208  # of a changed filter's level in a trie, besides its letters: a node, and the way to it
@@ -105,9 +105,10 @@ class Router:
     def matches(self, topic: bytes) -> list[bytes]:
         """Return the names of the light queues that `topic` leads to, sorted, so that equal sets are recognised.
 
-        Below `SYS_ROOT` there are none, whatever way a message came: subscribers there hear the gateway alone.
+        Below `SYS_ROOT` there are none, whatever way a message came, but for the state of bridges: subscribers there
+        hear the gateway alone.
         """
-        if topic.startswith(SYS_ROOT):
+        if topic.startswith(SYS_ROOT) and not is_bridge_state(topic):
             return []
         names: list[object] = []
         self._trie.match(topic, names)
@@ -120,7 +121,7 @@ class Router:
 
         Both are sorted by name.
         """
-        if topic.startswith(SYS_ROOT):
+        if topic.startswith(SYS_ROOT) and not is_bridge_state(topic):
             return {}
         found: dict[bytes, dict[bytes, int]] = {}
         for topic_filter, counts in sorted(self._trie.explain(topic).items()):

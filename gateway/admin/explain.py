@@ -10,7 +10,7 @@ from core.lmq.explained import ExplainedQueue as ReachedQueue
 from core.lmq.queue_name import is_amqp, is_crossing
 from core.lmq.topic_space import binding_key_from_filter, routing_key_from_topic, topic_from_routing_key
 from core.lmq.topic_trie import is_wildcard
-from core.reserved import SYS_ROOT
+from core.reserved import SYS_ROOT, is_bridge_state
 from gateway.admin.schemas import ExchangeExplanation, ExplainedQueue, Explanation
 from gateway.amqp.exchanges import AMQ_TOPIC, Exchange
 from gateway.amqp.queues import VirtualHost
@@ -48,7 +48,7 @@ def check_topic(topic: str) -> None:
     """
     if is_wildcard(topic.encode()):
         raise QuestionError(f"{topic} is a filter, with + or #: a message has a topic without them, such as a/b/c")
-    if topic.encode().startswith(SYS_ROOT):
+    if topic.encode().startswith(SYS_ROOT) and not is_bridge_state(topic.encode()):
         raise QuestionError(f"{topic} is the gateway's own: clients cannot publish to it")
     if topic.startswith(SUBSCRIBED):
         raise QuestionError(f"{topic} is what a client subscribes to: a message has the topic behind that")

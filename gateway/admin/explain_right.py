@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_address
 from typing import Literal, NamedTuple
 
-from core.reserved import OWN_ROOTS
+from core.reserved import OWN_ROOTS, is_bridge_state
 from gateway.address import format_address, is_loopback
 from gateway.admin.explain import QuestionError, check_topic
 from gateway.admin.schemas import RightExplanation
@@ -58,7 +58,8 @@ def explain_right(view: AdminView, asked: Right) -> RightExplanation:
             raise QuestionError(f"{asked.address} is not an address such as 192.0.2.7") from error
     if asked.action == PUBLISH:
         check_topic(asked.name)
-        if _topic_of(asked).startswith(OWN_ROOTS):
+        topic = _topic_of(asked)
+        if topic.startswith(OWN_ROOTS) and not (asked.door == MQTT and is_bridge_state(topic)):
             raise QuestionError(f"{asked.name} is the gateway's own: clients cannot publish to it")
     if asked.action == SUBSCRIBE:
         _check_filter(asked.name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from core.reserved import OWN_ROOTS
+from core.reserved import OWN_ROOTS, is_bridge_state
 from gateway.mqtt.errors import MalformedPacketError
 from gateway.mqtt.reason_codes import ReasonCode
 
@@ -66,10 +66,10 @@ def check_topic(topic: bytes) -> None:
 def is_for_clients(topic: bytes) -> bool:
     """Return whether clients may publish to a topic at all.
 
-    Below `$SYS/broker/` the gateway speaks; and where a topic begins as the form of a filter does, no subscription
-    matches it.
+    Below `$SYS/broker/` the gateway speaks, and bridges say whether they are connected; and where a topic begins as the
+    form of a filter does, no subscription matches it.
     """
-    return not topic.startswith(_NOT_FOR_CLIENTS)
+    return not topic.startswith(_NOT_FOR_CLIENTS) or is_bridge_state(topic)
 
 
 def split_share(topic_filter: bytes) -> tuple[bytes, bytes]:

@@ -138,3 +138,5 @@ def test_nothing_leads_from_what_the_gateway_tells_of_itself():
     assert router.explain(b"$SYS/broker/x") == {}
     assert names_of(router.route(b"$SYS/broker/x")) == []
     assert router.matches(b"$SYS/other") == [b"q"]
+    assert router.matches(b"$SYS/broker/connection/edge/state") == [b"q"]  # bridges tell it, not the gateway
+    assert router.matches(b"$SYS/broker/connection/a/b/state") == []

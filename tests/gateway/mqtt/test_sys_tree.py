@@ -113,9 +113,10 @@ def test_clients_publish_nothing_there(world):
     watcher = world.client(b"a", (b"$SYS/#", 0))
     watcher.take()
     peer = enter(world, b"p")
-    peer.send(publish_5(ROOT + b"version", b"x", qos=1, packet_id=1))
-    (ack,) = peer.take()
-    assert ack[4] == ReasonCode.NOT_AUTHORIZED
+    for topic in (b"version", b"connection/edge/version", b"connection/a/b/state", b"connection//state"):
+        peer.send(publish_5(ROOT + topic, b"x", qos=1, packet_id=1))
+        (ack,) = peer.take()
+        assert ack[4] == ReasonCode.NOT_AUTHORIZED
     world.client(b"w", will=(ROOT + b"version", b"x", 0, False)).vanish()
     assert watcher.take() == []
 
@@ -133,3 +134,20 @@ def test_load_weighs_newer_growth_more():
     assert load.averages == pytest.approx([60.0, 60.0, 60.0], rel=0.01)
     load.note(load._before, 60)
     assert load.averages == pytest.approx([60 * math.exp(-1 / minutes) for minutes in (1, 5, 15)], rel=0.01)
+
+
+@pytest.mark.parametrize("topic_filter", [b"$SYS/#", ROOT + b"connection/+/state"])
+def test_bridges_of_mosquitto_say_whether_they_are_connected(world, topic_filter):
+    state = ROOT + b"connection/edge/state"
+
+    def told(peer):
+        return [(one.body, one.retain) for one in peer.take_deliveries() if one.topic == state]
+
+    before = world.client(b"before", (topic_filter, 0))
+    bridge = world.client(b"edge", will=(state, b"0", 1, True))
+    bridge.send(publish(state, b"1", qos=1, packet_id=1, retain=True))
+    assert told(before) == [(b"1", 0)]
+    assert told(world.connect(b"after").send(subscribe(1, (topic_filter, 0)))) == [(b"1", 1)]
+    bridge.vanish()
+    assert told(before) == [(b"0", 0)]
+    assert told(world.connect(b"later").send(subscribe(1, (topic_filter, 0)))) == [(b"0", 1)]
