@@ -261,7 +261,7 @@ class Definitions:
         if log_bytes < LOG_BYTES:
             fd = os.open(self._log_path, os.O_RDWR)
             try:
-                with suppress(DiskFullError):  # the next commit tries it again
+                with suppress(DiskFullError, OSError):  # a commit may do without; the next one tries it again
                     allocate(fd, self._log_path, log_bytes, LOG_BYTES)
             finally:
                 os.close(fd)

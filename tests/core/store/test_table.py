@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -166,6 +167,22 @@ def test_no_change_is_promised_where_the_disk_has_no_room_for_those_that_wait_an
     free = ROOM_BYTES_MIN - 1
     with pytest.raises(DiskFullError):
         definitions.check_room()
+
+
+@pytest.mark.parametrize("error", [None, DiskFullError("d.db-wal"), OSError(errno.EOPNOTSUPP, "no such call")])
+def test_a_commit_gives_the_log_of_the_database_room_ahead_where_that_can_be_had(tmp_path, error, monkeypatch):
+    definitions = Definitions.open(tmp_path / "d.db")
+
+    def refuse(*_):
+        raise error
+
+    if error is not None:
+        monkeypatch.setattr(table_module, "allocate", refuse)
+    definitions.table("t").put(b"k", b"v")
+    commit(definitions)
+    assert ((tmp_path / "d.db-wal").stat().st_size >= LOG_BYTES) == (error is None)
+    assert rows_on_disk(tmp_path / "d.db", "t") == {b"k": b"v"}
+    definitions.close()
 
 
 def test_many_small_changes_want_no_more_room_than_their_rows_take(tmp_path, monkeypatch):
