@@ -7,13 +7,13 @@ import { List, table } from "../list.js";
 
 const age = (connection) => duration(Date.now() - connection.connected_at);
 
-const STATES = { running: "", blocked: "held back", starting: "logging in" };
+const STATES = { blocked: "held back", starting: "logging in" };
 
 const COLUMNS = [
   { title: "Connection", sort: "name", read: (one) => h("a", { href: `#/connections/${path(one.name)}` }, one.lmq.client || one.name) },
   { title: "Door", isBrief: true, sort: "protocol", read: (one) => one.protocol },
   { title: "User", sort: "user", read: (one) => one.user || "(anonymous)" },
-  { title: "State", sort: "state", read: (one) => STATES[one.state] || one.state },
+  { title: "State", sort: "state", read: (one) => STATES[one.state] ?? one.state },
   { title: "From", isBrief: true, read: (one) => `${one.peer_host}:${one.peer_port}` },
   { title: "For", isBrief: true, sort: "connected_at", read: age },
   { title: "In", isNumber: true, sort: "recv_oct", read: (one) => bytes(one.recv_oct) },
