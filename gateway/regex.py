@@ -89,6 +89,11 @@ def compile_regex(text: str) -> Regex:
     return _AfterLooks(_compile(f"^{rest}"), [(_compile(f"^(?:{ahead})"), wanted) for ahead, wanted in aheads])
 
 
+def is_everywhere(text: str, compiled: Regex) -> bool:
+    """Return whether an expression is found in any text, such as `.*`: it is in an empty one, and asks for no place."""
+    return not any(char in text for char in "^$\\") and compiled.search("") is not None
+
+
 def compile_lines(text: str) -> Lines | None:
     """Return an expression for many lines, None where it asks for more than one line has, or is none."""
     if _OF_WHOLE_TEXTS.search(text) is not None:

@@ -7,7 +7,7 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from gateway.regex import compile_lines, compile_regex
+from gateway.regex import compile_lines, compile_regex, is_everywhere
 
 NAMES = ["", "amq.gen-1", "amq", "orders", "orders.dlq", "federation:x", "a|b", "x(y", "x]y", "ab\\c"]
 
@@ -139,3 +139,18 @@ def test_an_expression_of_whole_texts_is_not_looked_for_in_lines(pattern):
 def test_lines_are_searched_by_all_other_expressions():
     for pattern in (".*", "^a.*-7$", r"\d{3}", "orders|amq", "(?i)x"):
         assert compile_lines(pattern) is not None
+
+
+@given(PATTERNS, st.lists(st.sampled_from(LINES), min_size=1, max_size=9))
+def test_an_expression_that_is_everywhere_is_found_in_each_text(pattern, lines):
+    try:
+        compiled = compile_regex(pattern)
+    except ValueError:
+        return
+    if is_everywhere(pattern, compiled):
+        assert all(compiled.search(line) is not None for line in lines)
+
+
+def test_what_asks_for_nothing_is_everywhere():
+    said = {text: is_everywhere(text, compile_regex(text)) for text in (".*", "a?", "(a|)", "a", "^$", "$", r"\b")}
+    assert said == {".*": True, "a?": True, "(a|)": True, "a": False, "^$": False, "$": False, r"\b": False}

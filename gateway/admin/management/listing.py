@@ -17,7 +17,7 @@ from gateway.admin.management.failures import bad_request
 from gateway.admin.rosters.roster import NAME, Column, Roster
 from gateway.admin.rosters.searching import Search
 from gateway.admin.steps import Steps, let_go, walk, walk_chunks
-from gateway.regex import compile_lines, compile_regex
+from gateway.regex import compile_lines, compile_regex, is_everywhere
 
 PAGE_SIZE = 100
 PAGE_SIZE_MAX = 500
@@ -145,9 +145,10 @@ def _matcher(asked: Question) -> Callable[[str], object] | None:
         return None
     if asked.use_regex:
         try:
-            return compile_regex(asked.name).search
+            compiled = compile_regex(asked.name)
         except ValueError as error:
             raise bad_request(f"name {error}") from error
+        return None if is_everywhere(asked.name, compiled) else compiled.search
     lowered = asked.name.lower()
     return lambda name: lowered in name.lower()
 
