@@ -19,6 +19,8 @@ RULES = [
 ]
 AUTH = {"users": {"ann": {"password_hash": quick_hash("secret")}}, "rules": RULES, "default": "deny"}
 
+BRIDGE_STATE = "$SYS/broker/connection/edge/state"  # clients may publish to it by MQTT alone
+
 QUESTIONS = [  # what is asked, and whether it is allowed by what
     ({"action": "subscribe", "name": "secret/x", "user": "ann"}, False, "auth.rules[0]"),
     ({"action": "subscribe", "name": "#", "user": "ann"}, False, "auth.rules[0]"),
@@ -37,6 +39,7 @@ QUESTIONS = [  # what is asked, and whether it is allowed by what
     ({"action": "publish", "name": "a", "user": ""}, False, "auth.default"),
     ({"action": "publish", "name": "$delayed/5/own/dev-1/x", "user": "ann", "client": "dev-1"}, True, "auth.rules[1]"),
     ({"action": "publish", "name": "$delayed/5/secret/x", "user": "ann"}, False, "auth.rules[0]"),
+    ({"action": "publish", "name": BRIDGE_STATE, "user": "ann"}, False, "auth.default"),
     ({"action": "read", "name": "jobs", "user": "guest", "door": "amqp"}, False, "auth.default"),
 ]
 
@@ -115,6 +118,7 @@ async def test_guest_comes_from_this_machine_and_may_do_what_its_permissions_say
         ({"action": "publish", "name": "a/#"}, "is a filter"),
         ({"action": "publish", "name": "$events/a"}, "is the gateway's own"),
         ({"action": "publish", "name": "$delayed/1/$SYS/broker/a"}, "is the gateway's own"),
+        ({"action": "publish", "name": BRIDGE_STATE, "door": "amqp"}, "is the gateway's own"),
         ({"action": "subscribe", "name": "a/#/b"}, "is not a filter: a # is not the last level"),
         ({"action": "read"}, "read needs a topic"),
         ({"action": "read", "name": "q", "address": "here"}, "here is not an address"),
