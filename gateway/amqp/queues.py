@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
@@ -104,24 +105,21 @@ class VirtualHost:
         """Where the light queues are."""
         return self._broker
 
-    def load(self, rows: Sequence[tuple[list[Any], Any]]) -> None:
+    def load(self, rows: Sequence[tuple[list[Any], bytes]]) -> None:
         """Bring back what is durable of its rows, the parts of each key and its value; forget the rest."""
-        for key, row in rows:
+        for key, value in rows:
+            row = json.loads(value) if key[0] in {EXCHANGE, QUEUE} else {}
             if key[0] == EXCHANGE:
                 self.exchanges.add(load_exchange(key[1], row))
             elif key[0] == QUEUE and row["durable"]:
-                self._queues[key[1]] = self._make(
-                    key[1],
-                    self.light_name(key[1]),
-                    durable=True,
-                    auto_delete=row["auto_delete"],
-                    owner=None,
-                    arguments=load_arguments(row["arguments"]),
+                name, auto_delete, told = key[1], row["auto_delete"], load_arguments(row["arguments"])
+                self._queues[name] = queue = self._make(
+                    name, self.light_name(name), durable=True, auto_delete=auto_delete, owner=None, arguments=told
                 )
-                self._queues[key[1]].first_offset = row.get("first", 0)
-                self.use(self._queues[key[1]])
-                if self._queues[key[1]].is_watched or self._queues[key[1]].terms.priority_max > 0:
-                    self.open(self._queues[key[1]])
+                queue.first_offset = row.get("first", 0)
+                self.use(queue)
+                if queue.is_watched or queue.terms.priority_max > 0:
+                    self.open(queue)
             elif key[0] == QUEUE:
                 light_name = row["light"].encode() if "light" in row else self.light_name(key[1])
                 self._pops.drop(light_name, find_terms(load_arguments(row["arguments"])).priority_max)
