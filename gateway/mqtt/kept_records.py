@@ -57,7 +57,7 @@ class KeptRecords(Generic[Key]):
         self._uncopied: list[Key] = []  # what a compaction has still to copy
         self._is_copying = False
         self._is_behind = False
-        self._is_large = False  # the compaction under way had to wait for too long
+        self._is_large = False  # the compaction under way waited for too long
         self._compact_at = compact_bytes_min
 
     def append(self, records: bytes) -> None:
@@ -106,7 +106,7 @@ class KeptRecords(Generic[Key]):
         try:
             if not self._is_copying:
                 self._journal.begin_compaction()
-                self._is_copying = True
+                self._is_copying, self._is_large = True, False
                 self._uncopied = list(self._keys())
             if not self._journal.is_compacting:
                 self._put_off()
@@ -118,16 +118,17 @@ class KeptRecords(Generic[Key]):
             self._put_off()
 
     def _copy_one(self, key: Key) -> None:
-        if self._must_wait(key) and self._journal.bytes_used <= WAIT_RATIO * self._compact_at:
+        must_wait = self._must_wait(key)
+        if must_wait and self._journal.bytes_used <= WAIT_RATIO * self._compact_at:
             self._uncopied.insert(0, key)
         else:
             self._copy(key)
-            self._is_large = self._journal.bytes_used > WAIT_RATIO * self._compact_at
+            self._is_large |= must_wait
 
     def _finish(self) -> None:
         self._journal.finish_compaction()
         self._is_copying = False
-        if not self._is_large:  # else it has much that came meanwhile, and the next one is due already
+        if not self._is_large:  # else the journal is as large as it is for the wait's sake: the next one is due already
             self._compact_at = max(self._compact_bytes_min, COMPACT_RATIO * self._journal.bytes_used)
 
     def _put_off(self) -> None:

@@ -18,6 +18,7 @@ class Journal:
     def __init__(self):
         self.records = []
         self.compacted = None
+        self.copied_count = 0
         self.is_full = False
 
     @property
@@ -47,6 +48,7 @@ class Journal:
     def append_compacted(self, records, size):
         self._need_room()
         self.compacted.append(records)
+        self.copied_count += 1
 
     def finish_compaction(self):
         self._need_room()
@@ -116,6 +118,14 @@ def test_a_journal_that_grows_is_compacted_whatever_must_wait():
         numbers.set(2, i)
     assert numbers.journal.bytes_used <= BYTES_MIN * COMPACT_RATIO
     assert numbers.replayed() == numbers.now
+
+
+def test_a_journal_that_grows_while_it_is_compacted_is_not_compacted_again_and_again():
+    numbers = Numbers()
+    for i in range(20_000):
+        numbers.set(i % 100, i)
+    assert numbers.replayed() == numbers.now
+    assert numbers.journal.copied_count < 20_000 / COMPACT_RATIO
 
 
 @pytest.mark.parametrize("full_at", [3, 40])
