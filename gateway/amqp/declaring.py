@@ -144,8 +144,6 @@ class Declarer:
         if found.is_durable:
             self._vhost.broker.check_commits()
         self._vhost.remove_exchange(found)
-        if found.is_durable:
-            self._vhost.unkept.note((EXCHANGE_ROW, name))
         self._tell(Kind.EXCHANGE_DELETED, name=name)
         return Answer(answer, is_durable=found.is_durable)
 

@@ -348,10 +348,10 @@ class VirtualHost:
         self.exchanges.remove(exchange)
         if exchange.is_durable:
             self._table.delete(row_key(EXCHANGE, exchange.name))
+            self.unkept.note((EXCHANGE, exchange.name))
         self.taken.take((EXCHANGE, exchange.name))
         leading_on = ((exchange, binding) for binding in exchange.bindings)
-        bindings = chain(leading_on, self.exchanges.bindings_to(exchange))
-        self.chores.start(self._finish_exchange(exchange, bindings))
+        self.chores.start(self._finish_exchange(exchange, chain(leading_on, self.exchanges.bindings_to(exchange))))
 
     def _finish_exchange(self, exchange: Exchange, bindings: Bindings) -> Iterator[None]:
         try:

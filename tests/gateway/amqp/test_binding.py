@@ -34,3 +34,24 @@ def test_a_binding_of_what_is_deleted_is_told_to_be_gone_when_that_is_on_the_dis
     world.turn()
     assert [one.name for one in other.take()] == ["Queue.UnbindOk"]
     world.close()
+
+
+@pytest.mark.parametrize(
+    "again",
+    [Exchange.Delete(exchange="x"), Queue.Unbind(queue="q", exchange="x", routing_key="k")],
+    ids=lambda one: one.name,
+)
+def test_an_exchange_that_went_with_its_last_binding_is_told_to_be_gone_when_that_is_on_the_disk(tmp_path, again):
+    world = AmqpWorld(tmp_path, is_sync=True)
+    peer, other = world.client(), world.client()
+    peer.declare("q", durable=True)
+    peer.call(Exchange.Declare(exchange="x", exchange_type="direct", durable=True, auto_delete=True))
+    peer.call(Queue.Bind(queue="q", exchange="x", routing_key="k"))
+    world.flushes_by_itself = False
+    peer.send(Queue.Unbind(queue="q", exchange="x", routing_key="k"))
+    other.send(again)
+    assert peer.take() == other.take() == []
+    world.flushes_by_itself = True
+    world.turn()
+    assert [one.name for one in (*peer.take(), *other.take())] == ["Queue.UnbindOk", f"{again.name}Ok"]
+    world.close()
