@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from gateway.admin.pace import Pace
 from gateway.admin.rosters.roster import IDLE_S, Roster
 
+KEPT_MAX = 500  # lists; an empty one takes some kilobytes, and anybody that sees all may ask for users that are none
 Kept = TypeVar("Kept", bound="Roster[Any, Any]")
 
 
@@ -28,11 +29,14 @@ class Rosters:
         return len(self._kept)
 
     def get(self, name: Hashable, make: Callable[[], Kept]) -> Kept:
-        """Return the list of that name, which always is of the same kind."""
-        found = self._kept.get(name)
+        """Return the list of that name, which always is of the same kind; of very many the last asked for are kept."""
+        found = self._kept.pop(name, None)
         if found is None or found.is_worn:
-            found = self._kept[name] = make()
+            found = make()
             found.pace = self._pace
+        self._kept[name] = found
+        if len(self._kept) > KEPT_MAX:  # a question may wait for its order still: that is not stopped
+            del self._kept[next(iter(self._kept))]
         return found  # type: ignore[return-value] # the caller's own name
 
     def tend(self) -> None:

@@ -127,7 +127,8 @@ class Roster(ABC, Generic[Source, Thing]):
         if self._is_long_and_new(column.name):
             found = await self._find_edge(column, max(first, 0), end, search)
             if found is not None:
-                self._begin_order(column.name, key_of)
+                if len(self._tasks) < ORDERS_MAX:  # else one that asks for ever other columns has no end of them made
+                    self._begin_order(column.name, key_of)
                 return found
         order = await self._find_order(column.name, key_of)
         count = len(self._codes)

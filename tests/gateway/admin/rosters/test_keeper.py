@@ -31,3 +31,14 @@ async def test_a_list_is_kept_until_nobody_asks_for_it(monkeypatch):
     assert rosters.get("queues", _Empty) is not worn
     rosters.stop()
     assert len(rosters) == 0
+
+
+async def test_of_very_many_lists_those_asked_for_last_are_kept(monkeypatch):
+    monkeypatch.setattr(keeper, "KEPT_MAX", 3)
+    rosters = Rosters()
+    kept = [rosters.get(("connections", number), _Empty) for number in range(3)]
+    assert rosters.get(("connections", 0), _Empty) is kept[0]
+    rosters.get(("connections", 3), _Empty)
+    assert len(rosters) == 3
+    assert rosters.get(("connections", 0), _Empty) is kept[0]
+    assert rosters.get(("connections", 1), _Empty) is not kept[1]

@@ -22,8 +22,10 @@ async def test_names_with_a_word_are_found_in_any_text_as_by_asking_each(word, s
 
 @pytest.mark.parametrize("pattern", ["ab", "^ab$", "^$", ".*", "[^a]", "b$", "zz", "^x", "(?i)^a.*b$"])
 @pytest.mark.parametrize("size", [1, 3, 8])
-async def test_names_are_found_by_an_expression_in_any_text_as_by_asking_each(monkeypatch, pattern, size):
+@pytest.mark.parametrize("at_once", [0, 1, 4, 4_096])
+async def test_names_are_found_by_an_expression_in_any_text_as_by_asking_each(monkeypatch, pattern, size, at_once):
     monkeypatch.setattr(searching, "HITS_A_STEP", 2)
+    monkeypatch.setattr(searching, "BYTES_A_STEP", at_once)
     texts = ["\n".join(NAMES[at : at + size]) for at in range(0, len(NAMES), size)]
     matches = compile_regex(pattern).search
     for count in (8, 7):
@@ -37,3 +39,17 @@ async def test_marked_numbers_are_chosen_in_their_order(monkeypatch):
     assert list(await choose([4, 3, 0, 1, 2], marks, 2)) == [3, 0, 2]
     await keep_both(marks, bytearray(b"\x01\x01\x00\x01\x00"))
     assert marks == b"\x01\x00\x00\x01\x00"
+
+
+async def test_no_step_of_a_search_by_an_expression_looks_at_more_than_some_thousand_bytes():
+    lengths = []
+
+    class Watched:
+        def find(self, lines):
+            lengths.append(len(lines))
+            return iter(())
+
+    text = "\n".join("x" * 250 for _ in range(1_024))
+    await find_hits(Search(lambda _: None, "", Watched()), [text], 1_024, 1_024)
+    assert sum(lengths) + len(lengths) == len(text) + 1
+    assert max(lengths) <= searching.BYTES_A_STEP + 251
