@@ -147,11 +147,16 @@ async def unbind(
 
 
 def _find(view: AdminView, vhost: str, source: str, letter: Letter, destination: str, key: str) -> Placed:
+    near = None
     for placed in _between(view, vhost, source, letter, destination):
         told = tell_binding(placed)["properties_key"]
-        if key in {told, unquote_plus(told)}:  # it is quoted already: some clients quote it once more, some do not
+        if key == told:
             return placed
-    raise not_found()
+        if key == unquote_plus(told):  # some clients do not quote it once more; `a+b` may be that of another, `a b`
+            near = placed
+    if near is None:
+        raise not_found()
+    return near
 
 
 def _between(view: AdminView, vhost: str, source: str, letter: Letter, destination: str) -> Iterator[Placed]:

@@ -36,6 +36,18 @@ async def test_bindings_are_made_told_from_both_ends_and_taken_back(tmp_path):
         assert (await client.get(between)).json() == []
 
 
+async def test_a_binding_is_not_taken_for_one_whose_key_looks_like_its_quoted_name(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        declare(gateway, "q")
+        between = "/api/bindings/%2F/e/amq.direct/q/q"
+        for key in ("a+b", "a b"):
+            await client.post(between, json={"routing_key": key, "arguments": {}})
+        names = {one["routing_key"]: one["properties_key"] for one in (await client.get(between)).json()}
+        assert names == {"a+b": "a%2Bb", "a b": "a+b"}
+        assert (await client.delete(f"{between}/a%2Bb")).status_code == 204  # the name `a+b`, quoted for a path
+        assert [one["routing_key"] for one in (await client.get(between)).json()] == ["a+b"]
+
+
 async def test_exchanges_and_headers_are_bound(tmp_path):
     async with managed_gateway(tmp_path) as (gateway, client):
         declare(gateway, "q")
