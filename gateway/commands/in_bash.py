@@ -16,8 +16,8 @@ from contextlib import redirect_stdout
 
 ASKED = {"_LMQ_COMPLETE": "complete_bash"}
 BREAKS = ":="
-QUOTES = "'\""
 _SPECIAL = re.compile(r"[^\w@%+=:,./-]")
+_SPECIAL_IN_QUOTES = re.compile(r'[\\"$`]')  # double ones, between which a backslash does not stop bash's `!`
 
 
 def is_asked() -> bool:
@@ -56,8 +56,10 @@ def join_words(pieces: list[str]) -> list[str]:
 
 def shape(value: str, typed: str) -> str:
     """Return what bash puts in the place of the last piece of the word `typed`, so that the word becomes `value`."""
-    if typed[:1] and typed[:1] in QUOTES:
-        return value  # bash ends the quotes
+    if typed[:1] == "'":
+        return value.replace("'", "'\\''")  # bash ends the quotes
+    if typed[:1] == '"':
+        return _SPECIAL_IN_QUOTES.sub(r"\\\g<0>", value).replace("!", '"\\!"')
     plain = typed.replace("\\", "")
     start = plain[: max(map(plain.rfind, BREAKS)) + 1]
     return _SPECIAL.sub(r"\\\g<0>", value.removeprefix(start))

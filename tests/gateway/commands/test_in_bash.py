@@ -48,6 +48,16 @@ def test_a_name_becomes_one_argument(value, typed, put):
     assert shape(value, typed) == put
 
 
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@pytest.mark.parametrize(
+    "value", ["$(echo no)", "`echo no`", 'a"; echo no "b', "it's; echo no '", "a\\b", "a!b", "$HOME"]
+)
+@pytest.mark.parametrize("quote", ['"', "'", ""])
+def test_bash_takes_no_part_of_a_name_for_a_command(value, quote):
+    line = f"printf %s {quote}{shape(value, quote)}{quote}"
+    assert subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True).stdout == value
+
+
 def test_other_shells_are_left_alone(monkeypatch):
     monkeypatch.setenv("_LMQ_COMPLETE", "complete_zsh")
     assert not in_bash.is_asked()
