@@ -106,6 +106,7 @@ class QueueEntry(NamedTuple):
     vhost: str = ""  # where it is, empty where a door has none
     first_waiting: tuple[tuple[int, int], ...] = ()  # light queues that hold something, and the first offset not done
     again: int = 0  # times that messages were given once more, since the start
+    came: int = 0  # messages that ever came, of AMQP queues, with all priorities
 
 
 class SubscriptionEntry(NamedTuple):

@@ -45,7 +45,7 @@ def total_families(totals: Totals, now_s: float) -> Iterator[Metric]:
     )
     for entry in totals.repeating:
         again.add_metric([entry.vhost, entry.name], entry.again)
-        given.add_metric([entry.vhost, entry.name], entry.max_offset)
+        given.add_metric([entry.vhost, entry.name], entry.came)
     yield again
     yield given
 
@@ -77,7 +77,7 @@ class QueuesCollector(Collector):
             yield gauge
         given = CounterMetricFamily("lmq_detailed_queue_messages", "Messages that ever came into it.", labels=LABELS)
         for entry in self._entries:
-            given.add_metric([entry.vhost, entry.name], entry.max_offset)
+            given.add_metric([entry.vhost, entry.name], entry.came)
         yield given
         again = CounterMetricFamily("lmq_detailed_queue_redelivered", "Messages given once more.", labels=LABELS)
         for entry in self._entries:

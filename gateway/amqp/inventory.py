@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from core.broker import Broker
 from core.lmq.queue_name import amqp_level_name, level_of
-from core.queues.levelled_queue import LEVEL_SHIFT
+from core.queues.levelled_queue import LEVEL_SHIFT, LevelledQueue
 from core.stage import Stage
 from gateway.amqp.ack_timeouts import find_timeout
 from gateway.amqp.channel import Channel
@@ -290,7 +290,15 @@ def describe_queue(broker: Broker, vhost: VirtualHost, queue: SharedQueue) -> Qu
         vhost=vhost.name,
         first_waiting=_find_first(broker, queue) if ready or unacked else (),
         again=queue.pop.again_count if queue.is_open and not queue.is_deleted else 0,
+        came=_count_came(broker, queue, max_offset),
     )
+
+
+def _count_came(broker: Broker, queue: SharedQueue, max_offset: int) -> int:
+    """Return how many messages ever came into a queue, as far as it is open: those with a priority, too."""
+    if queue.terms.priority_max > 0 and queue.is_open and isinstance(queue.pop, LevelledQueue):
+        return sum(map(broker.max_offset, queue.pop.refs))
+    return max_offset
 
 
 def _find_first(broker: Broker, queue: SharedQueue) -> tuple[tuple[int, int], ...]:

@@ -44,9 +44,10 @@ async def test_queues_are_counted_and_the_deepest_are_named(tmp_path):
 
 async def test_queues_whose_messages_come_again_are_named(tmp_path):
     async with managed_gateway(tmp_path) as (gateway, client):
-        declare(gateway, "mails", "well")
+        declare(gateway, "well")
+        await client.put("/api/queues/%2F/mails", json={"arguments": {"x-max-priority": 2}})
         for queue in ("mails", "well"):
-            await publish(client, "amq.default", queue, "x")
+            await publish(client, "amq.default", queue, "x", {"priority": 1})
         asked = {"count": 1, "encoding": "auto"}
         for _ in range(3):
             await client.post("/api/queues/%2F/mails/get", json={**asked, "ackmode": "ack_requeue_true"})
