@@ -26,6 +26,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.clients, beside_ci]
 MARKUP = "<img src=x onerror=alert(1)>"
 LONG = "x" * 240
 BIG = '{"big":12345678901234567890,"list":[1,2]}'
+DEEP = 8_000  # arrays in each other
 WALK_S = 900
 
 
@@ -111,6 +112,7 @@ async def fill_hostile(gateway):
             ("amq.default", "bodies", BIG, {"content_type": "application/json", "headers": {"kind": "job"}}),
             ("amq.default", "bodies", b"\x00\xffAB", {}),
             ("amq.default", "bodies", "", {}),
+            ("amq.default", "bodies", "[" * DEEP + "]" * DEEP, {}),
         ):
             is_text = isinstance(body, str)
             sent = {

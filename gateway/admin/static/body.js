@@ -3,6 +3,7 @@
 import { h } from "./dom.js";
 
 const INDENT = "  ";
+const DEEP = 32; // levels that are indented: of thousands each line would be as long as the body
 const IN_A_LINE = 16; // bytes
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
@@ -11,7 +12,7 @@ export function indentJson(text) {
   let depth = 0;
   let before = "";
   let found = "";
-  const start = () => `\n${INDENT.repeat(depth)}`;
+  const start = () => `\n${INDENT.repeat(Math.min(depth, DEEP))}`;
   for (const [token] of text.matchAll(TOKEN)) {
     const isOpened = before === "{" || before === "[";
     if (token === "}" || token === "]") {

@@ -42,7 +42,7 @@ export async function showLongNames({ page, go, wrong }) {
 }
 
 // A message with JSON, one of bytes, the properties of MQTT 5 and the headers of AMQP.
-export async function readMessages({ page, go, expectText }) {
+export async function readMessages({ page, go, expectText, wrong }) {
   const open = async (queue, number) => {
     await go(page, `queues/%2F/${queue}`);
     await page.click(`main .scroll[aria-label*=message] tbody tr:nth-child(${number}) td a >> nth=0`);
@@ -54,6 +54,10 @@ export async function readMessages({ page, go, expectText }) {
   await expectText(page, "bytes", "00000000  00 ff 41 42");
   await open("bodies", 3);
   await expectText(page, "no bytes", "It is empty.");
+  await open("bodies", 4);
+  await expectText(page, "a deep body", "As it was sent");
+  const shown = await page.evaluate(() => document.querySelector("main pre").textContent.length);
+  if (shown > 2_000_000) wrong("a deep body", `${shown} characters are shown`);
   await open("fives", 1);
   for (const text of ["user property", "first", "second", "response topic", "re/1", "hex 00 01 ff"]) await expectText(page, "properties of MQTT 5", text);
 }
