@@ -257,15 +257,15 @@ class Definitions:
 
         SQLite writes the log anew from its beginning when all of it is in the database, and shortens it nowhere.
         """
-        log_bytes = self._log_path.stat().st_size if self._log_path.exists() else LOG_BYTES
-        if log_bytes < LOG_BYTES:
-            fd = os.open(self._log_path, os.O_RDWR)
-            try:
-                with suppress(DiskFullError, OSError):  # a commit may do without; the next one tries it again
+        with suppress(DiskFullError, OSError):  # a commit may do without; the next one tries it again
+            log_bytes = self._log_path.stat().st_size if self._log_path.exists() else LOG_BYTES
+            self._file_bytes = self.path.stat().st_size + log_bytes
+            if log_bytes < LOG_BYTES:
+                fd = os.open(self._log_path, os.O_RDWR)  # SQLite has its locks on the other files
+                try:
                     allocate(fd, self._log_path, log_bytes, LOG_BYTES)
-            finally:
-                os.close(fd)
-        self._file_bytes = self.path.stat().st_size + log_bytes
+                finally:
+                    os.close(fd)
 
     def _rewind(self) -> None:
         """Have the database's log written from its beginning: what it holds goes to where it belongs."""

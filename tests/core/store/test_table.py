@@ -169,17 +169,19 @@ def test_no_change_is_promised_where_the_disk_has_no_room_for_those_that_wait_an
         definitions.check_room()
 
 
-@pytest.mark.parametrize("error", [None, DiskFullError("d.db-wal"), OSError(errno.EOPNOTSUPP, "no such call")])
-def test_a_commit_gives_the_log_of_the_database_room_ahead_where_that_can_be_had(tmp_path, error, monkeypatch):
+@pytest.mark.parametrize("call", ["posix_fallocate", "open"])
+@pytest.mark.parametrize("error", [None, errno.ENOSPC, errno.EOPNOTSUPP, errno.EMFILE])
+def test_a_commit_gives_the_log_of_the_database_room_ahead_where_that_can_be_had(tmp_path, call, error, monkeypatch):
     definitions = Definitions.open(tmp_path / "d.db")
 
     def refuse(*_):
-        raise error
+        raise OSError(error, os.strerror(error))
 
-    if error is not None:
-        monkeypatch.setattr(table_module, "allocate", refuse)
     definitions.table("t").put(b"k", b"v")
-    commit(definitions)
+    with monkeypatch.context() as patch:
+        if error is not None:
+            patch.setattr(os, call, refuse)
+        commit(definitions)
     assert ((tmp_path / "d.db-wal").stat().st_size >= LOG_BYTES) == (error is None)
     assert rows_on_disk(tmp_path / "d.db", "t") == {b"k": b"v"}
     definitions.close()
