@@ -65,7 +65,7 @@ cdef class SocketTransport(Transport):
     @cython.locals(handler=ConnectionHandler, shares=Shares, began_ns="long long")
     cdef _tell_end(self)
 
-    @cython.locals(shares=Shares, stream=PlainStream)
+    @cython.locals(endpoint=Endpoint, stream=PlainStream)
     cpdef connection_lost(self, exc)
 
     @cython.locals(endpoint=Endpoint, handler=ConnectionHandler, began_ns="long long")

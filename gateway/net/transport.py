@@ -247,12 +247,13 @@ class SocketTransport(Transport):
         if stream is not None:
             stream.lose()
         self.is_writable = False
-        shares = self._endpoint.shares
-        if shares.may_read():
+        endpoint = self._endpoint
+        endpoint.release(self._counted_host, self.refusal)  # at once: the peer's next connection may be here already
+        if endpoint.shares.may_read():
             self._forget()
         elif not self._is_waiting:
             self._is_waiting = True
-            shares.wait(self)
+            endpoint.shares.wait(self)
 
     def _forget(self) -> None:
         endpoint = self._endpoint
@@ -260,7 +261,6 @@ class SocketTransport(Transport):
         reason, self._lost_reason = self._lost_reason, ""
         handler, self._handler = self._handler, None
         endpoint.table.discard(self)
-        endpoint.release(self._counted_host, self.refusal)
         if handler is not None:
             try:
                 handler.on_closed(endpoint.clock.now_ms())

@@ -8,6 +8,7 @@ import itertools
 import pytest
 
 from core.metrics import LoopMetrics
+from gateway.net.limits import ConnectionLimits
 from gateway.net.shares import READS_NS, Shares
 from tests.support.connections import open_site, run_turns
 
@@ -177,4 +178,26 @@ async def test_what_a_handler_left_is_done_though_the_peer_ended_when_the_turn_w
         assert handler.calls == ["data", "eof", "on"]
         handler.transport.abort()
         await handler.until("closed")
+        writer.close()
+
+
+async def test_a_place_is_free_as_soon_as_its_connection_is_gone_though_the_turn_is_full():
+    async with open_site(ConnectionLimits(host_count_max=1)) as site:
+        reader, writer = await site.connect()
+        writer.write(b"x")
+        assert await reader.readexactly(1) == b"x"
+        site.endpoint.shares = Shares(lambda _turn: None, LoopMetrics(), lambda: READS_NS)
+        site.endpoint.shares.end_aside(0)  # a turn that is full, and none comes after it
+        transport = site.handlers[0].transport
+        transport.abort()
+        while transport.fileno() >= 0:
+            await asyncio.sleep(0)
+        _, another = await site.connect()
+        async with asyncio.timeout(20):
+            while len(site.handlers) == 1:
+                await asyncio.sleep(0)
+        assert site.refused == {}
+        assert site.endpoint.connections == 1
+        assert "closed" not in site.handlers[0].calls
+        another.close()
         writer.close()
