@@ -53,6 +53,7 @@ LOGGER = logging.getLogger(__name__)
 
 DRAIN_S = 1.5  # what open connections get to take their last bytes when we stop
 DRAIN_MORE_S = 1.5  # and those that are behind, as long as they read on
+ENDS_S = 0.5  # what the ends of those that are left get: some are told in each turn
 FLUSH_STOP_S = 2.0  # what a sync under way gets then
 
 
@@ -409,7 +410,7 @@ class Gateway:
     async def _drain(self) -> None:
         await self.connections.until_empty(DRAIN_S, DRAIN_MORE_S)
         self.connections.abort_all()
-        await asyncio.sleep(0)
+        await self.connections.until_empty(0.0, ENDS_S)
 
 
 def _log_reader_error(reader: Reader, error: Exception) -> None:

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from gateway.admin.metrics import GatewayCollector
 from gateway.app import Gateway
 from gateway.net import connection_table, transport
 from gateway.net.listener import ListenError
+from gateway.net.shares import READS_NS, Shares
 from gateway.runtime import Clock
 from gateway.settings import AdminSettings, AmqpSettings, MqttSettings, RocketmqSettings
 from tests.support import amqp
@@ -80,6 +83,7 @@ async def test_messages_that_are_from_later_than_the_machines_clock_begin_to_liv
 ADMINS = {"fastapi", "starlette", "uvicorn", "prometheus_client"}  # libraries of the admin door
 START = """
 import asyncio, sys, urllib.request
+from functools import partial
 from pathlib import Path
 from gateway.app import Gateway
 from gateway.settings import AdminSettings, AmqpSettings, GatewaySettings, MqttSettings, RocketmqSettings
@@ -170,6 +174,27 @@ async def test_connections_are_closed_when_the_gateway_stops(tmp_path):
     assert await reader.read() == b""
     assert asyncio.get_running_loop().time() - began < 5
     writer.close()
+
+
+@pytest.mark.asyncio
+async def test_all_ends_of_connections_are_told_before_the_store_is_closed(tmp_path, monkeypatch, caplog):
+    moments = itertools.count(0, READS_NS)  # each of them fills a turn
+    monkeypatch.setattr(app, "Shares", partial(Shares, now_ns=moments.__next__))
+    for name in ("DRAIN_S", "DRAIN_MORE_S"):
+        monkeypatch.setattr(app, name, 0.0)
+    caplog.set_level(logging.INFO)
+    gateway = Gateway(make_settings(tmp_path))
+    await gateway.start()
+    writers = [(await asyncio.open_connection(*gateway.listening["mqtt"]))[1] for _ in range(300)]
+    async with asyncio.timeout(20):
+        while len(gateway.connections) < len(writers):
+            await asyncio.sleep(0)
+    await gateway.stop()
+    said = [record.getMessage().split()[0] for record in caplog.records]
+    assert said.count("disconnected") == len(writers)
+    assert said[-1] == "stopped,"
+    for writer in writers:
+        writer.close()
 
 
 def _give_time(monkeypatch):
