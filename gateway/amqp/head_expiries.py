@@ -6,31 +6,48 @@ import heapq
 
 from core.broker import Broker
 from core.lmq.expiry import expires_at
+from core.lmq.waiters import Reader
 from core.message import AWAY, StoredBatch
 from gateway.amqp.queue_ties import Expiring
 from gateway.amqp.shared_queue import SharedQueue
 
 NEVER = -1
 UNKNOWN = 1 << 62  # later than any moment
+CALLED_A_TURN = 1_024  # queues, a microsecond or two each
 
 
-class HeadExpiries:
-    """The queues that asked to be called; one that asks again is called for both moments."""
+class HeadExpiries(Reader):
+    """The queues that asked to be called; one that asks again is called for both moments.
 
-    def __init__(self) -> None:
+    Args:
+        broker: Gives the turns; its timer rings at the moments.
+    """
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
         self._due: list[tuple[int, int, Expiring]] = []  # a heap
         self._count = 0
+        broker.timer.followers.append(self)
 
     def file(self, at_ms: int, queue: Expiring) -> None:
         """Have `on_expiry` called at a moment, or a little later."""
         self._count += 1
+        if not self._due or at_ms < self._due[0][0]:
+            self._broker.timer.wake_at(at_ms)
         heapq.heappush(self._due, (at_ms, self._count, queue))
 
-    def run(self, now_ms: int) -> None:
-        """Call those whose moment has come."""
-        while self._due and self._due[0][0] <= now_ms:
+    def on_ready(self, now_ms: int) -> bool:
+        """Call those whose moment has come, some in each turn; have the timer ring at the next moment."""
+        for _ in range(CALLED_A_TURN):
+            if not self._due or self._due[0][0] > now_ms:
+                break
             at_ms, _, queue = heapq.heappop(self._due)
             queue.on_expiry(at_ms)
+        if self._due and self._due[0][0] <= now_ms:
+            self._broker.request_run(self)
+        elif self._due:
+            self._broker.timer.wake_at(self._due[0][0])
+        return False
 
 
 def find_head_expiry(broker: Broker, queue: SharedQueue, offset: int, stored: StoredBatch) -> int:

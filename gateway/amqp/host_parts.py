@@ -34,7 +34,7 @@ class HostParts:
         self.chores = Chores(broker)
         self.desk = LetterDesk(broker)
         self.delays = Delays(broker, find_vhost)
-        self.expiries = HeadExpiries()
+        self.expiries = HeadExpiries(broker)
         self.leases = Leases()
         self.pops = QueuePops(broker)
         self.policies = Policies(broker)

@@ -221,8 +221,8 @@ class VirtualHosts:
             yield self._broker.intern_queue(light_name), offset
 
     def expire_first(self, now_ms: int) -> None:
-        """Let messages go on as dead letters whose time is over; called a few times a second."""
-        self._parts.expiries.run(now_ms)
+        """Let messages go on as dead letters whose time is over; called a few times a second, as clocks are set."""
+        self._parts.expiries.on_ready(now_ms)
         self._parts.desk.open.settle()
 
     def remove_unused(self, now_ms: int) -> None:

@@ -49,6 +49,19 @@ def peer(world):
     return peer
 
 
+def test_an_expired_message_goes_on_at_its_moment(world, peer):
+    wakes = []
+    world.broker.timer.wake_at = wakes.append
+    peer.publish(b"late", key="work", expiration="70").publish(b"later", key="work", expiration="90")
+    assert wakes[-1] == world.now_ms + 70
+    for body, at_ms in ((b"late", 70), (b"later", 20)):
+        world.now_ms += at_ms
+        assert wakes[-1] == world.now_ms
+        world.broker.timer.ring()
+        world.turn()
+        assert get(peer, "dead").body == body
+
+
 def test_a_rejected_message_goes_on_and_says_so(world, peer):
     peer.publish(b"bad", b"good", key="work", message_id="m")
     reject(peer)

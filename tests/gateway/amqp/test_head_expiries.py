@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.message import StoredBatch
-from gateway.amqp.head_expiries import NEVER, HeadExpiries, find_head_expiry
+from gateway.amqp.head_expiries import CALLED_A_TURN, NEVER, HeadExpiries, find_head_expiry
 
 
 class Queue:
@@ -16,20 +16,48 @@ class Queue:
         self.called.append((at_ms, self))
 
 
+class TimedBroker:
+    """A broker as its timer is seen: when it is to ring, and what asked for a turn."""
+
+    def __init__(self):
+        self.timer = self
+        self.followers, self.wakes, self.requested = [], [], []
+
+    def wake_at(self, at_ms):
+        self.wakes.append(at_ms)
+
+    def request_run(self, reader):
+        self.requested.append(reader)
+
+
 def test_queues_are_called_when_it_is_time_and_once_for_each_moment():
-    expiries, called = HeadExpiries(), []
+    broker, called = TimedBroker(), []
+    expiries = HeadExpiries(broker)
     first, second = Queue(called), Queue(called)
     expiries.file(500, first)
     expiries.file(300, second)
     expiries.file(500, second)
-    expiries.run(299)
+    assert (broker.followers, broker.wakes) == ([expiries], [500, 300])
+    expiries.on_ready(299)
     assert called == []
-    expiries.run(400)
+    expiries.on_ready(400)
     assert called == [(300, second)]
-    expiries.run(500)
+    assert broker.wakes[2:] == [300, 500]
+    expiries.on_ready(500)
     assert called[1:] == [(500, first), (500, second)]
-    expiries.run(9_999)
-    assert len(called) == 3
+    expiries.on_ready(9_999)
+    assert (len(called), broker.wakes[4:], broker.requested) == (3, [], [])
+
+
+def test_very_many_queues_are_called_over_some_turns():
+    broker, called = TimedBroker(), []
+    expiries = HeadExpiries(broker)
+    for _ in range(CALLED_A_TURN + 1):
+        expiries.file(300, Queue(called))
+    expiries.on_ready(300)
+    assert (len(called), broker.requested) == (CALLED_A_TURN, [expiries])
+    expiries.on_ready(300)
+    assert (len(called), len(broker.requested)) == (CALLED_A_TURN + 1, 1)
 
 
 @pytest.mark.here(reason="what an offset has is to be there")
