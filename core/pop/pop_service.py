@@ -106,12 +106,7 @@ class PopService:
         return found
 
     def open_counted(
-        self,
-        queue: bytes,
-        group: bytes,
-        start_offset: int | None,
-        stored: StoredBatch,
-        table: ByteRows,
+        self, queue: bytes, group: bytes, start_offset: int | None, stored: StoredBatch, table: ByteRows
     ) -> CountedQueue:
         """Return the pop queue of a light queue and a group, so that it knows the bytes of what is ready.
 
@@ -404,13 +399,16 @@ class PopService:
                     name = None
                     if self.journal.names.get(key) != number:
                         break  # it was dropped, and nothing of it may come after that
-        for number, (key, state) in list(self._dropped.items()):
-            if key not in self.journal.names:  # else another has its queue, so its end is durable or meant nothing
-                yield number, key, 0  # the name first: it voids what the copy may have of it from before
-                for looked_at in snapshot_parts(state, log):
-                    yield number, None, looked_at
-                log.put(number, DROP, 0, 0, 0)
-                yield number, None, 0
+        for number in list(self._dropped):
+            found = self._dropped.get(number)
+            if found is None or found[0] in self.journal.names:
+                continue  # its end is durable by now, or another has its queue and its end means nothing
+            key, state = found
+            yield number, key, 0  # the name first: it voids what the copy may have of it from before
+            for looked_at in snapshot_parts(state, log):
+                yield number, None, looked_at
+            log.put(number, DROP, 0, 0, 0)
+            yield number, None, 0
         if self._told.put_mark(log):  # last, so that it says of all that were copied whether others were forgotten
             yield self._told.mark, None, 0
 

@@ -314,6 +314,26 @@ def test_a_compaction_has_nothing_of_a_pop_queue_whose_end_is_durable_or_that_be
     assert again.open(b"%LMQ%q", b"g", 3).next_offset == 3
 
 
+def test_a_compaction_has_nothing_of_a_pop_queue_whose_end_becomes_durable_in_it(store):
+    site = Compacted(store)
+    for queue in site.busy[1:100]:
+        site.service.drop(queue.queue, b"g")
+    site.service.drop(b"%LMQ%q", b"g")
+    site.begin()
+    while not any(pop_key(b"%LMQ%busy1", b"g") in record for record in site.journal.compacted):
+        site.step()  # it is about to copy those that were dropped, the newest one last
+    for tell in site.waiting:
+        tell(None)
+    later = site.service.open(b"%LMQ%q", b"g", 3)
+    later.take(StoredBatch(8), 1, NO_LIMIT, 0, 0)
+    later.ack(3)
+    site.service.drop(b"%LMQ%q", b"g")
+    site.finish()
+    again = PopService(store, site.journal)
+    assert again.restore(b"%LMQ%q", b"g", 3)
+    assert again.open(b"%LMQ%q", b"g", 3).floor == 4
+
+
 @pytest.mark.parametrize(("begins_at", "taken", "first"), [(0, 3, 3), (5, 0, 5), (0, 3, 9)])
 def test_a_pop_queue_that_took_nothing_of_a_later_one_is_not_restored(store, begins_at, taken, first):
     service, _ = dropped(store, begins_at=begins_at, taken=taken)
