@@ -182,9 +182,16 @@ async def test_a_first_page_of_as_many_as_fill_their_texts_has_no_name_too_many(
     assert (found.filtered, _names(found)) == (10, sorted(names[150:], reverse=reverse)[:5])
 
 
+class _SlowShelves(_Shelves):
+    """No order is ever made."""
+
+    async def _make_order(self, column, key):
+        await asyncio.Event().wait()
+
+
 async def test_who_asks_for_first_pages_by_ever_other_columns_has_only_some_orders_made(monkeypatch):
     monkeypatch.setattr(kept, "LONG", 20)
-    roster = _Shelves(a=[_Thing(f"q{number:03}", number % 7) for number in range(100)])
+    roster = _SlowShelves(a=[_Thing(f"q{number:03}", number % 7) for number in range(100)])
     for number in range(3 * kept.ORDERS_MAX):
         column = BY_DEPTH._replace(name=f"arguments.{number}")
         assert [thing.depth for thing in (await roster.find(column, 0, 3, None)).things] == [0, 0, 0]
