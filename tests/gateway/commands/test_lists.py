@@ -56,6 +56,8 @@ def test_lists_are_of_one_virtual_host_where_their_things_are_in_one(running):
         if kind.name in {"exchanges", "bindings"}:
             assert {row["vhost"] for row in json.loads(result.stdout)} == {"lists/own"}
     check_told(call_lmq("queues", "list", "--vhost", "none", *admin), "^lmq: no vhost 'none'$", code=4)
+    for path in ("queues/%2F/both-have-it", "vhosts/lists%2Fown"):
+        client.send("DELETE", f"/api/{path}")
 
 
 def test_a_list_is_sorted_by_what_stands_above_a_column_and_by_nothing_unknown(running):
