@@ -65,17 +65,7 @@ def run_round(seed, count, cases):
             if number % CHECKED_EVERY == 0:
                 site.check_that_others_are_served()
         site.check_that_nothing_is_lost()
-        vhosts = site.world.amqp.vhosts
         site.world.close()
-        _free(vhosts)
-
-
-def _free(vhosts: VirtualHosts):
-    """Take back what leads from exchange to exchange: the collector of cycles looks at no trie (decision 0010)."""
-    for vhost in vhosts:
-        for exchange in vhost.exchanges:
-            for binding in [one for one in exchange.bindings if not isinstance(one[0], str)]:
-                vhost.exchanges.unbind(exchange, binding)
 
 
 def wide(rng):
@@ -153,7 +143,6 @@ class _Site:
         vhosts: VirtualHosts = self.world.amqp.vhosts
         assert {queue.name: queue.pop.unacked_count for queue in vhosts.find("/") if queue.pop.unacked_count} == {}
         self.world.close()
-        _free(vhosts)
         self.world.open()
         self._begin_well()
         while self.taken < self.sent:
