@@ -34,8 +34,8 @@ class Totals(NamedTuple):
     """Figures of all queues together.
 
     `deepest` are those with most messages, the deepest first; `oldest` those whose first message that is not done was
-    stored before others', with that moment, the oldest first; `repeating` those of which consumers got most once more
-    since the walk before; `by_vhost` are the figures of each virtual host of whose queues any has such.
+    stored before others', with that moment, the oldest first; `repeating` those that redelivered most messages
+    since the walk before; `by_vhost` are the figures of each virtual host that has messages or readers.
     """
 
     queues: int = 0

@@ -25,6 +25,16 @@ def bind(peer, queue, key, source="later", **arguments):
     assert isinstance(peer.call(method), Queue.BindOk)
 
 
+def consuming(world):
+    """Return a client that consumes `q`, which is bound to the exchange."""
+    peer = world.client()
+    declare(peer)
+    bind(peer, "q", "a")
+    peer.consume("q", no_ack=True)
+    peer.take()
+    return peer
+
+
 def publish(peer, text, delay=None, key="a", **options):
     headers = options.pop("headers", {})
     if delay is not None:

@@ -19,14 +19,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from core.long_list import make_long_list
 from gateway.admin.pace import Pace
-from gateway.admin.rosters.first_page import (
-    Chunk,
-    Keyed,
-    find_first,
-    name_chunks,
-    tell_before,
-    walk_spans,
-)
+from gateway.admin.rosters.first_page import Chunk, Keyed, find_first, name_chunks, tell_before, walk_spans
 from gateway.admin.rosters.merged_rows import slice_rows
 from gateway.admin.rosters.part import Part, on_a_line
 from gateway.admin.rosters.runs import Runs

@@ -6,17 +6,12 @@ import pytest
 from pamqp.commands import Basic, Exchange, Queue, Tx
 
 from tests.support import amqp
-from tests.support.amqp_delays import bind, declare, publish, wait
+from tests.support.amqp_delays import bind, consuming, declare, publish, wait
 
 
 @pytest.fixture
 def peer(world):
-    peer = world.client()
-    declare(peer)
-    bind(peer, "q", "a")
-    peer.consume("q", no_ack=True)
-    peer.take()
-    return peer
+    return consuming(world)
 
 
 def test_a_message_comes_when_its_delay_is_over(world, peer):

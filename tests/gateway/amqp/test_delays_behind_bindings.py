@@ -8,18 +8,13 @@ from pamqp.commands import Basic, Confirm, Exchange, Tx
 from gateway.mqtt.exact_log import ExactLog
 from gateway.mqtt.properties import Property
 from tests.support import mqtt
-from tests.support.amqp_delays import bind, counts, declare, wait
+from tests.support.amqp_delays import bind, consuming, counts, declare, wait
 from tests.support.mqtt_5 import encoded, enter
 
 
 @pytest.fixture
 def peer(world):
-    peer = world.client()
-    declare(peer)
-    bind(peer, "q", "a")
-    peer.consume("q", no_ack=True)
-    peer.take()
-    return peer
+    return consuming(world)
 
 
 def link(peer, source, destination="later", key="a", **arguments):
