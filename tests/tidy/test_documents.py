@@ -15,6 +15,14 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 PRESENT = [path for path in DOCUMENTS if path.parent.name != "decisions" and path.name != "CHANGELOG.md"]  # not history
 _PLACE = re.compile(r"`((?:core|gateway|lmq|spark_analytics|tests|deploy)/[\w./-]+)`")
 _LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
+_ANCHOR = re.compile(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.+)$", flags=re.MULTILINE)
+
+
+def anchors_of(page: str) -> set[str]:
+    """Return what links to the headings of a Markdown page say behind `#`."""
+    prose = re.sub(r"^```.*?^```", "", page, flags=re.MULTILINE | re.DOTALL)  # a `#` there begins a comment
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in _HEADING.findall(prose)}
 
 
 def test_settings_page_is_what_the_models_say():
@@ -32,6 +40,12 @@ def test_every_setting_says_what_it_means():
 def test_links_between_documents_lead_somewhere(path):
     missing = [link for link in _LINK.findall(path.read_text()) if not (path.parent / link).exists()]
     assert not missing
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_to_headings_lead_somewhere(path):
+    links = [(path.parent / page if page else path, anchor) for page, anchor in _ANCHOR.findall(path.read_text())]
+    assert [(str(page), anchor) for page, anchor in links if anchor not in anchors_of(page.read_text())] == []
 
 
 @pytest.mark.parametrize("path", PRESENT, ids=lambda path: str(path.relative_to(ROOT)))
