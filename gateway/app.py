@@ -44,8 +44,8 @@ from gateway.net.shares import Shares
 from gateway.net.watermarks import Watermarks
 from gateway.rocketmq.door import RocketmqDoor
 from gateway.runtime import Alarm, BrokerTimer, Clock, CoarseTimer, TurnRunner
-from gateway.settings import GatewaySettings
-from gateway.settings_changes import find_changes, log_changes, settings_in_force
+from gateway.settings.changes import find_changes, log_changes, settings_in_force
+from gateway.settings.models import GatewaySettings
 from gateway.telemetry.manager import Telemetry
 from gateway.upkeep import DEPARTED_INTERVAL_MS, TEND_INTERVAL_MS, Every, Upkeep
 

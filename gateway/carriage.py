@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gateway.door import Listen
-from gateway.listen_settings import ANY_PATH
 from gateway.net.streams.certificate_file import Certificate
 from gateway.net.streams.layer import Layer
 from gateway.net.streams.proxy_header import ProxyHeader
@@ -15,7 +14,8 @@ from gateway.net.streams.tls import TlsLayer, TlsTerms
 from gateway.net.streams.tls_context import Secured, TlsError, TlsFiles, make_secured
 from gateway.net.streams.tls_counts import TlsCounts
 from gateway.net.streams.websocket import WebSocketLayer
-from gateway.settings import SettingsError
+from gateway.settings.listen import ANY_PATH
+from gateway.settings.models import SettingsError
 
 # What an address is told by where clients must use TLS: the name that URLs have for it.
 SECURE_NAMES = {

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from gateway.carriage import Carriage, Stamp, told_name
 from gateway.net.streams.certificate_file import Certificate
-from gateway.settings import SettingsError
+from gateway.settings.models import SettingsError
 
 LOGGER = logging.getLogger(__name__)
 

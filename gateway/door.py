@@ -9,11 +9,11 @@ from typing import ClassVar, NamedTuple, Protocol
 from core.metrics import DoorMetrics
 from gateway.auth.recheck import Visitor
 from gateway.inventory import Inventory
-from gateway.listen_settings import ListenSettings, MqttListenSettings, NameSource, Network, TlsSettings, find_listens
 from gateway.net.paces import ListenerRates
 from gateway.net.protocol import ConnectionHandler, HandlerFactory, Transport
-from gateway.settings import GatewaySettings
-from gateway.way_names import Ways
+from gateway.settings.listen import ListenSettings, MqttListenSettings, NameSource, Network, TlsSettings, find_listens
+from gateway.settings.models import GatewaySettings
+from gateway.settings.way_names import Ways
 
 ADMIN = "admin"  # what the operators' door is called, which has no protocol of ours
 Address = tuple[str, int]

@@ -8,13 +8,13 @@ from gateway.address import format_address
 from gateway.carriage import Carriage, Reading, SecureAddress, told_name
 from gateway.certificate_watch import CertificateWatch
 from gateway.door import Address, Door, Listen, find_listening
-from gateway.listen_settings import find_address
 from gateway.net.descriptors import Capacity
 from gateway.net.endpoint import Endpoint
 from gateway.net.listener import Listener
 from gateway.net.streams.certificate_file import Certificate
 from gateway.net.streams.layer import LayerFactory
-from gateway.settings import GatewaySettings
+from gateway.settings.listen import find_address
+from gateway.settings.models import GatewaySettings
 
 
 class Listeners:

@@ -22,8 +22,8 @@ from gateway.logs import set_up_logs
 from gateway.net.descriptors import DescriptorsError, raise_limit
 from gateway.net.listener import ListenError
 from gateway.service_manager import ServiceManager
-from gateway.settings import GatewaySettings, SettingsError
-from gateway.settings_reading import load_settings
+from gateway.settings.models import GatewaySettings, SettingsError
+from gateway.settings.reading import load_settings
 
 LOGGER = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from gateway.auth.judge import DEFAULT, PERMISSIONS, Verdict
 from gateway.auth.login_log import log_refusal, outcome_of
 from gateway.auth.permissions import Permissions
 from gateway.events import Actor
-from gateway.way_names import API_TOKENS, Ways
+from gateway.settings.way_names import API_TOKENS, Ways
 
 PROTOCOL = "amqp"  # as RabbitMQ's, which has the same users for both
 DOOR = "admin"

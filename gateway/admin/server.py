@@ -19,7 +19,7 @@ from gateway.admin.login import LOGGED_IN, LOOKS, WAYS
 from gateway.admin.turnstile import Turnstile
 from gateway.net.streams.layer import LayerFactory
 from gateway.net.streams.plain import peer_of
-from gateway.way_names import Ways
+from gateway.settings.way_names import Ways
 
 WEB_SERVER = "127.0.0.1"  # a web server there may say X-Forwarded-For; without it uvicorn asks FORWARDED_ALLOW_IPS
 NOWHERE = "/api/lmq/nowhere/at/all"

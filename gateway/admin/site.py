@@ -12,8 +12,8 @@ from gateway.admin.live import LiveFeed
 from gateway.admin.server import AdminServer
 from gateway.admin.view import AdminView
 from gateway.door import ADMIN
-from gateway.listen_settings import is_beyond
 from gateway.net.paces import Paces
+from gateway.settings.listen import is_beyond
 
 
 class AdminSite:

@@ -42,7 +42,7 @@ from gateway.mqtt.door import MqttDoor
 from gateway.net.descriptors import Capacity
 from gateway.retention import LogFiles
 from gateway.rocketmq.door import RocketmqDoor
-from gateway.settings import GatewaySettings
+from gateway.settings.models import GatewaySettings
 
 
 class AdminView:

@@ -13,7 +13,7 @@ from gateway.amqp.services import AmqpServices, OpenConnection
 from gateway.door import Address, Door, Interval, Listen, find_listening
 from gateway.inventory import take_each
 from gateway.net.protocol import Transport
-from gateway.settings import AmqpSettings, GatewaySettings
+from gateway.settings.models import AmqpSettings, GatewaySettings
 
 LEASE_INTERVAL_MS = 1_000
 EXPIRY_INTERVAL_MS = 250

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.amqp.handshake import AMQPLAIN, EXTERNAL, PLAIN, ConnectionLimits
-from gateway.settings import AmqpSettings
+from gateway.settings.models import AmqpSettings
 
 
 def limits_of(

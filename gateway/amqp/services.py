@@ -25,8 +25,8 @@ from gateway.events import Actor
 from gateway.net.held_publishers import HeldPublishers
 from gateway.net.protocol import Transport
 from gateway.pacing import Pacing, make_pacing
-from gateway.settings import AmqpSettings
-from gateway.way_names import Ways
+from gateway.settings.models import AmqpSettings
+from gateway.settings.way_names import Ways
 
 BATCH_MESSAGES_MAX = 2_048
 

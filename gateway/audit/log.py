@@ -11,10 +11,10 @@ from pathlib import Path
 
 from gateway.audit.files import AuditFiles
 from gateway.audit.writer import Counts, Writer
-from gateway.audit_settings import AuditSettings
 from gateway.events import Event, Events
 from gateway.runtime import Clock
-from gateway.settings import SettingsError
+from gateway.settings.audit import AuditSettings
+from gateway.settings.models import SettingsError
 
 
 class AuditLog:

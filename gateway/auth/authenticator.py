@@ -46,8 +46,8 @@ from gateway.auth.user_quotas import UserQuotas
 from gateway.auth.users import User
 from gateway.events import Events
 from gateway.runtime import Clock
-from gateway.settings import AuthSettings
-from gateway.way_names import JWT, USERS, Ways
+from gateway.settings.models import AuthSettings
+from gateway.settings.way_names import JWT, USERS, Ways
 
 
 class WaysIn(NamedTuple):

@@ -10,8 +10,8 @@ from gateway.auth.permissions import Permissions
 from gateway.auth.tokens import Token
 from gateway.auth.topic_rights import TopicRights
 from gateway.auth.users import User
-from gateway.settings import UserTag
-from gateway.way_names import Ways
+from gateway.settings.models import UserTag
+from gateway.settings.way_names import Ways
 
 GUEST = "guest"
 ADMINISTRATOR: UserTag = "administrator"

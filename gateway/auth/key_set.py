@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 from gateway.auth.backends.http_client import HttpClient
 from gateway.auth.backends.question import BackendError
-from gateway.jwt_settings import JwtSettings
 from gateway.logs import said
 from gateway.runtime import Clock
-from gateway.settings import SettingsError
+from gateway.settings.jwt import JwtSettings
+from gateway.settings.models import SettingsError
 
 LOGGER = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ import json
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.credentials import Credentials, Identity, LoginAnswer, Refusal
 from gateway.auth.tokens import Token
-from gateway.rule_settings import RuleSettings
+from gateway.settings.rules import RuleSettings
 
 
 def pack_login(identity: Identity) -> bytes:

@@ -12,7 +12,7 @@ from gateway.auth import bearer, scram
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.credentials import Credentials, Identity, LoginAnswer, Refusal, Then
 from gateway.auth.password_checks import Attempt
-from gateway.way_names import JWT, USERS, Ways
+from gateway.settings.way_names import JWT, USERS, Ways
 
 PROOF_ERRORS = (scram.ScramError, bearer.BearerError)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 from gateway.auth.rule_trie import NO_RULE
 from gateway.regex import compile_regex
-from gateway.rule_settings import EXPRESSION
+from gateway.settings.rules import EXPRESSION
 
 CLIENT = "%c"
 USER = "%u"

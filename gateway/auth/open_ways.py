@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from gateway.address import is_loopback
 from gateway.auth.credentials import GUEST, Credentials
-from gateway.settings import AuthSettings
-from gateway.way_names import ANONYMOUS, GUEST_LOGIN, Ways
+from gateway.settings.models import AuthSettings
+from gateway.settings.way_names import ANONYMOUS, GUEST_LOGIN, Ways
 
 PROXY_NOTE = "with a proxy in front set auth.behind_proxy, or everybody is"
 

@@ -23,8 +23,8 @@ from gateway.address import pack_network
 from gateway.auth.check_threads import THREADS_MAX, SlowWork
 from gateway.auth.digest_memory import DigestMemory
 from gateway.auth.penalty_box import PenaltyBox
-from gateway.penalty_settings import PenaltySettings
 from gateway.runtime import Clock
+from gateway.settings.penalties import PenaltySettings
 
 LOGGER = logging.getLogger(__name__)
 

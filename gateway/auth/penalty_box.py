@@ -11,7 +11,7 @@ from collections.abc import Callable
 from ipaddress import ip_network
 
 from gateway.address import is_loopback, is_within
-from gateway.penalty_settings import PenaltySettings
+from gateway.settings.penalties import PenaltySettings
 
 LOGGER = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gateway.auth.name_patterns import compile_any, fill_in, fill_in_topic, has_place
-from gateway.rule_settings import ALL, NAME_ACTIONS, RuleSettings
+from gateway.settings.rules import ALL, NAME_ACTIONS, RuleSettings
 
 PUBLISH, SUBSCRIBE, READ, WRITE, CONFIGURE = "publish", "subscribe", "read", "write", "configure"
 TOPIC, GROUP, CLUSTER = "topic", "group", "cluster"

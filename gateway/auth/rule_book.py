@@ -18,7 +18,7 @@ from gateway.auth.rule_losses import seek_lost
 from gateway.auth.rules import Rules, make_whole
 from gateway.auth.topic_rights import AskedPermissions, TopicRights
 from gateway.auth.user_rows import UserRows
-from gateway.rule_settings import RuleSettings
+from gateway.settings.rules import RuleSettings
 
 LOGGER = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from gateway.auth.rule import Rule, make_rule
 from gateway.auth.rules import RULES_A_STEP, Steps, at_once
-from gateway.rule_settings import RuleSettings
+from gateway.settings.rules import RuleSettings
 
 Called = Callable[[int], str]
 Part = tuple[Sequence[RuleSettings], Called]  # rules, and how an operator finds each, by its place among them

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from gateway.auth.rule import Rule, keep_same
 from gateway.auth.rule_draft import RuleDraft
 from gateway.auth.stored_rules import StoredRules, Table
-from gateway.rule_settings import RuleSettings
+from gateway.settings.rules import RuleSettings
 
 OF_SETTINGS = "auth.rules"  # where an operator finds them
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from gateway.auth.rule import Rule, is_same
 from gateway.auth.rules import RULES_A_STEP, Steps
-from gateway.rule_settings import RuleSettings
+from gateway.settings.rules import RuleSettings
 
 HASHES_A_STEP = 128  # some 10 us each
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from gateway.auth.rule_book import Account
 from gateway.auth.users import PasswordHashError, User, hash_password, parse_hash
-from gateway.settings import AuthSettings, SettingsError, UserSettings
+from gateway.settings.models import AuthSettings, SettingsError, UserSettings
 
 SECRET_LENGTH_MIN = 6  # RocketMQ's own bound; one that is to stand against guessing has 32 random characters
 

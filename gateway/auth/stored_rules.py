@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from gateway.auth.rule_draft import Part
-from gateway.rule_settings import RuleSettings
+from gateway.settings.rules import RuleSettings
 
 NAME_BYTES_MAX = 255
 RULES_MAX = 10_000

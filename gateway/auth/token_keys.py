@@ -22,8 +22,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
 from gateway.auth.tokens import Token, TokenError, UnknownKeyError, make_token, read_claims, read_head
-from gateway.jwt_settings import JwtSettings
-from gateway.settings import SettingsError
+from gateway.settings.jwt import JwtSettings
+from gateway.settings.models import SettingsError
 
 FILE_BYTES_MAX = 1024 * 1024
 KEYS_MAX = 64  # of a set; a token that names none is tried with each that fits

@@ -19,10 +19,10 @@ from gateway.auth.backends.http_client import make_tls
 from gateway.auth.key_set import KeySet
 from gateway.auth.password_checks import Attempt, PasswordChecks
 from gateway.auth.tokens import NEVER_MS, TOKEN_BYTES_MAX, Token, TokenError, UnknownKeyError, is_token, read_claims
-from gateway.jwt_settings import JwtSettings
 from gateway.logs import said
 from gateway.runtime import Clock, Timed
-from gateway.settings import SettingsError
+from gateway.settings.jwt import JwtSettings
+from gateway.settings.models import SettingsError
 
 LOGGER = logging.getLogger(__name__)
 

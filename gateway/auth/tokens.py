@@ -14,9 +14,9 @@ import re
 from typing import Any, NamedTuple, get_args
 
 from gateway.auth.topic_rights import TopicJudge
-from gateway.jwt_settings import JwtSettings
-from gateway.rule_settings import RuleSettings
-from gateway.settings import UserTag
+from gateway.settings.jwt import JwtSettings
+from gateway.settings.models import UserTag
+from gateway.settings.rules import RuleSettings
 
 TOKEN_BYTES_MAX = 8_192
 NAME_BYTES_MAX = 255  # of a user, as those of the data folder, and of a group

@@ -15,8 +15,8 @@ from core.settings import LIMIT_MAX
 from gateway.auth.credentials import OWN_PREFIX
 from gateway.pacing import UserRates
 from gateway.rates import Rate, Recent
-from gateway.settings import AuthSettings
-from gateway.user_limit_settings import UserLimitsSettings
+from gateway.settings.models import AuthSettings
+from gateway.settings.user_limits import UserLimitsSettings
 
 NO_LIMIT = -1
 NONE = UserLimitsSettings()

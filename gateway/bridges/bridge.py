@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 from core.errors import LmqError
 from core.metrics import BridgeMetrics
-from gateway.bridge_settings import BridgeSettings
 from gateway.bridges import packets
 from gateway.bridges.echoes import Echo, Echoes
 from gateway.bridges.local_link import Filters, LocalLink, Now, Opened
@@ -29,6 +28,7 @@ from gateway.bridges.remote import Message, Remote, RemoteError, items_of, outgo
 from gateway.bridges.remote_filters import RemoteFilters
 from gateway.bridges.rules import Rule, Rules, matches
 from gateway.mqtt.properties import Property, Value
+from gateway.settings.bridges import BridgeSettings
 
 LOGGER = logging.getLogger(__name__)
 

@@ -14,13 +14,13 @@ from typing import Protocol, cast
 from core.metrics import BridgeMetrics, Metrics
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.credentials import OWN_PREFIX
-from gateway.bridge_settings import BridgeSettings
 from gateway.bridges.local_link import Now
 from gateway.bridges.remote_filters import RemoteFilters
 from gateway.mqtt.door import MqttDoor
 from gateway.mqtt.errors import MalformedPacketError
 from gateway.mqtt.topics import DELAYED_PREFIX, check_topic
-from gateway.settings import SettingsError
+from gateway.settings.bridges import BridgeSettings
+from gateway.settings.models import SettingsError
 
 LOGGER = logging.getLogger(__name__)
 

@@ -17,9 +17,9 @@ from paho.mqtt.properties import Properties as PahoProperties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from gateway.address import parse_address
-from gateway.bridge_settings import BridgeSettings
 from gateway.bridges.packets import FAILURE, NEVER_S
 from gateway.mqtt.properties import Properties, Property, Value
+from gateway.settings.bridges import BridgeSettings
 
 _SILENT = logging.getLogger(f"{__name__}.client")
 _SILENT.addHandler(logging.NullHandler())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from gateway.bridge_settings import BridgeSettings, BridgeTopicSettings
+from gateway.settings.bridges import BridgeSettings, BridgeTopicSettings
 
 
 class Rule(NamedTuple):

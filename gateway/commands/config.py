@@ -26,8 +26,8 @@ def config_check(*, config: ConfigOption = None, as_json: JsonOption = False) ->
     from gateway.auth.token_logins import read_keys
     from gateway.bridges.manager import check_bridges
     from gateway.listeners import check_certificates
-    from gateway.settings import SettingsError
-    from gateway.settings_reading import load_settings
+    from gateway.settings.models import SettingsError
+    from gateway.settings.reading import load_settings
 
     with plain_errors(SettingsError):
         settings = load_settings(config, {})
@@ -53,9 +53,9 @@ def config_show(
     as_json: JsonOption = False,
 ) -> None:
     """Print the settings that `serve` would use, as a file for `--config`, or as JSON."""
-    from gateway.settings import SettingsError
-    from gateway.settings_reading import load_settings
-    from gateway.settings_text import settings_table, settings_text
+    from gateway.settings.models import SettingsError
+    from gateway.settings.reading import load_settings
+    from gateway.settings.text import settings_table, settings_text
 
     with plain_errors(SettingsError):
         settings = load_settings(config, {})
@@ -93,8 +93,8 @@ def config_from_mosquitto(
 @config_cli.command("doc")
 def config_doc(*, as_json: JsonOption = False) -> None:
     """Print docs/settings.md, or the settings as a JSON Schema."""
-    from gateway.settings import GatewaySettings
-    from gateway.settings_doc import settings_page
+    from gateway.settings.doc import settings_page
+    from gateway.settings.models import GatewaySettings
 
     if as_json:
         print_json(GatewaySettings.model_json_schema())

@@ -24,7 +24,7 @@ NewPasswordOption = Annotated[
 ]
 StdinOption = Annotated[bool, typer.Option("--password-stdin", help="The new password is the first line of stdin.")]
 GenerateOption = Annotated[bool, typer.Option("--generate", help="Generate the new password, and print it.")]
-TAGS = ("administrator", "monitoring", "policymaker", "management")  # as `gateway.settings.UserTag`
+TAGS = ("administrator", "monitoring", "policymaker", "management")  # as `gateway.settings.models.UserTag`
 VhostOption = Annotated[
     str, typer.Option("--vhost", help="The virtual host; MQTT and RocketMQ are in /.", autocompletion=complete_vhosts)
 ]

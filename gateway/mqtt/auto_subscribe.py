@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gateway.mqtt.errors import MalformedPacketError
 from gateway.mqtt.packets import NO_LOCAL, RETAIN_AS_PUBLISHED
 from gateway.mqtt.topics import check_topic_filter, is_shared
-from gateway.topic_rules import AutoSubscription
+from gateway.settings.topic_rules import AutoSubscription
 
 _HANDLING_SHIFT = 4
 

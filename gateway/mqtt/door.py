@@ -23,7 +23,7 @@ from gateway.mqtt.session_loader import Queues
 from gateway.mqtt.terms import NO_LIMITS
 from gateway.mqtt.turned_away import TurnedAway
 from gateway.net.protocol import HandlerFactory, Transport
-from gateway.settings import GatewaySettings, MqttSettings
+from gateway.settings.models import GatewaySettings, MqttSettings
 
 LOGGER = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ import secrets
 from gateway.auth.credentials import Credentials, Refusal
 from gateway.mqtt.packets import LEVEL_5, OLD_LEVEL, Connect
 from gateway.mqtt.reason_codes import ConnectCode, ReasonCode
-from gateway.way_names import Ways
+from gateway.settings.way_names import Ways
 
 PROTOCOL = "mqtt"
 CODES = {

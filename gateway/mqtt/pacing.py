@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from gateway.door import ClientLimits
 from gateway.pacing import Pacing, UserRates, make_pacing
-from gateway.settings import MqttSettings
+from gateway.settings.models import MqttSettings
 
 
 def make_client_pacing(

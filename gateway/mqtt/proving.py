@@ -14,7 +14,7 @@ from gateway.mqtt.errors import ProtocolViolationError
 from gateway.mqtt.packets import Auth, Connect
 from gateway.mqtt.properties import Property, Value
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.way_names import Ways
+from gateway.settings.way_names import Ways
 
 
 class Proving:

@@ -15,7 +15,7 @@ from gateway.auth.credentials import OWN_PREFIX
 from gateway.mqtt.errors import MalformedPacketError
 from gateway.mqtt.packets import Will
 from gateway.mqtt.topics import check_topic, check_topic_filter, plain_filter, split_delayed
-from gateway.topic_rules import RewriteRule
+from gateway.settings.topic_rules import RewriteRule
 
 _PLACE = re.compile(rb"\$([1-9])|%c|%u|\$\{clientid\}|\$\{username\}")
 _CLIENT = frozenset((b"%c", b"${clientid}"))

@@ -30,7 +30,7 @@ from gateway.net.held_publishers import HeldConnection, HeldPublishers
 from gateway.net.paces import take_one
 from gateway.net.protocol import Transport
 from gateway.rates import Rate, Recent
-from gateway.settings import MqttSettings
+from gateway.settings.models import MqttSettings
 from gateway.version import VERSION
 
 KEY_BYTES = 16  # by which the rate of a client is kept: identifiers may be long

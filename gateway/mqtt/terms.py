@@ -11,7 +11,7 @@ from gateway.mqtt.packets import LEVEL_5, Connect
 from gateway.mqtt.properties import Property, Value
 from gateway.mqtt.session import NEVER, Session
 from gateway.mqtt.topic_aliases import TopicAliases
-from gateway.settings import MqttSettings
+from gateway.settings.models import MqttSettings
 
 _NOT_IN_LEVEL = re.compile(rb"[/+#%\x00-\x1f]")
 NO_LIMITS = ClientLimits()

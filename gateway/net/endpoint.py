@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 
 from gateway.events import Actor, Events, Kind
-from gateway.limits_settings import AddressLimitsSettings
 from gateway.logs import tell
 from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
@@ -14,7 +13,8 @@ from gateway.net.paces import NO_LIMITS, AddressRates, Connects, ListenerRates, 
 from gateway.net.protocol import HandlerFactory, Transport
 from gateway.net.shares import Shares
 from gateway.runtime import Clock, CoarseTimer, TurnRunner
-from gateway.way_names import Ways
+from gateway.settings.limits import AddressLimitsSettings
+from gateway.settings.way_names import Ways
 
 LOGGER = logging.getLogger(__name__)
 CONNECTIONS = logging.getLogger("gateway.net.transport")  # the name that operators look for

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ipaddress import ip_network
 
 from gateway.address import is_within, pack_network
-from gateway.limits_settings import AddressLimitsSettings
 from gateway.net.descriptors import Capacity
+from gateway.settings.limits import AddressLimitsSettings
 
 LISTENER_FULL = "listener_connections_max"
 HOST_FULL = "host_connections_max"

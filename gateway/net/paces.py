@@ -8,9 +8,9 @@ from ipaddress import ip_network
 from typing import NamedTuple
 
 from gateway.address import is_within, pack_network
-from gateway.limits_settings import AddressLimitsSettings
 from gateway.pacing import ALONE, SharedRates, UserRates
 from gateway.rates import Rate, Recent
+from gateway.settings.limits import AddressLimitsSettings
 
 DOOR_FAST, LISTENER_FAST, ADDRESS_FAST = "connects_rate", "listener_connects_rate", "address_connects_rate"
 

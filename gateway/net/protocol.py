@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol, TypeVar, runtime_checkable
 
 from gateway.pacing import ALONE
-from gateway.way_names import Ways
+from gateway.settings.way_names import Ways
 
 Event_co = TypeVar("Event_co", covariant=True)
 

@@ -21,8 +21,8 @@ from core.lmq.waiters import Reader
 from core.message import AWAY, PublishBatch, Route, StoredBatch
 from core.metrics import DoorMetrics
 from core.properties import CRC, decode_properties, encode_properties
-from gateway.delay_levels import LEVELS_COUNT_MAX
 from gateway.rocketmq.topic_table import SCHEDULE_TOPIC, queue_key
+from gateway.settings.delay_levels import LEVELS_COUNT_MAX
 
 LOGGER = logging.getLogger(__name__)
 

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Set as AbstractSet
 
 from gateway.auth.recheck import Visitor
 from gateway.door import Address, Door, Interval, Listen, find_listening
-from gateway.listen_settings import TlsSettings
 from gateway.net.protocol import Transport
 from gateway.rocketmq.admin.rates import INTERVAL_MS
 from gateway.rocketmq.handler import RocketmqHandler
@@ -19,7 +18,8 @@ from gateway.rocketmq.inventory import RocketmqInventory
 from gateway.rocketmq.services import RocketmqServices
 from gateway.rocketmq.store_host import DEFAULT_ADDRESS, LOOPBACK, find_host, pack_address
 from gateway.runtime import TICK_MS
-from gateway.settings import GatewaySettings, RocketmqSettings
+from gateway.settings.listen import TlsSettings
+from gateway.settings.models import GatewaySettings, RocketmqSettings
 
 LOGGER = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from gateway.auth.credentials import Credentials, Identity, Refusal
-from gateway.way_names import Ways
+from gateway.settings.way_names import Ways
 from lmq.remoting.commands import Command
 from lmq.remoting.response_codes import ResponseCode
 from lmq.remoting.signature import ACCESS_KEY, is_signed_with

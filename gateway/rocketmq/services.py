@@ -13,7 +13,6 @@ from gateway.address import format_address
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.credentials import Identity
 from gateway.auth.recheck import Visitor
-from gateway.delay_levels import parse_delay_levels
 from gateway.events import Actor
 from gateway.net.protocol import Transport
 from gateway.pacing import Pacing, UserRates, make_pacing
@@ -51,7 +50,8 @@ from gateway.rocketmq.topic_table import ROWS as TOPIC_ROWS, TopicTable
 from gateway.rocketmq.transactions.checks import Times
 from gateway.rocketmq.transactions.service import Transactions
 from gateway.rocketmq.uniq_key import UniqPrefix
-from gateway.settings import RocketmqSettings
+from gateway.settings.delay_levels import parse_delay_levels
+from gateway.settings.models import RocketmqSettings
 from lmq.remoting.frames import FRAMES_MAX
 
 PROPERTIES_BYTES_MAX = 32_767 - 128  # of a message's own: room for what the log adds

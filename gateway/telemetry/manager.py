@@ -12,8 +12,8 @@ from typing import Any
 from core.broker import Broker
 from core.settings import StoreSettings
 from core.store.embedded import EmbeddedEngine
-from gateway.observing_settings import TelemetrySettings
-from gateway.settings import SettingsError
+from gateway.settings.models import SettingsError
+from gateway.settings.observing import TelemetrySettings
 
 
 class Telemetry:

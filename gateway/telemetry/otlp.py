@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from prometheus_client.metrics_core import Metric as Family
 
-from gateway.observing_settings import TelemetrySettings
+from gateway.settings.observing import TelemetrySettings
 from gateway.telemetry.choosing import Choice
 from gateway.telemetry.otlp_metrics import SCOPE, to_metrics_data
 from gateway.telemetry.tracer import MessageTracer

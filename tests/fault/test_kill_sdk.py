@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from gateway.settings import AmqpSettings, MqttSettings
+from gateway.settings.models import AmqpSettings, MqttSettings
 from lmq import OutMessage, Producer, PushConsumer
 from tests.support.gateway import ANY_PORT, running_gateway
 

@@ -22,7 +22,7 @@ from gateway.net import connection_table, transport
 from gateway.net.listener import ListenError
 from gateway.net.shares import READS_NS, Shares
 from gateway.runtime import Clock
-from gateway.settings import AdminSettings, AmqpSettings, MqttSettings, RocketmqSettings
+from gateway.settings.models import AdminSettings, AmqpSettings, MqttSettings, RocketmqSettings
 from tests.support import amqp
 from tests.support.commands import run_python
 from tests.support.gateway import ANY_PORT, make_settings, running_gateway
@@ -86,7 +86,7 @@ import asyncio, sys, urllib.request
 from functools import partial
 from pathlib import Path
 from gateway.app import Gateway
-from gateway.settings import AdminSettings, AmqpSettings, GatewaySettings, MqttSettings, RocketmqSettings
+from gateway.settings.models import AdminSettings, AmqpSettings, GatewaySettings, MqttSettings, RocketmqSettings
 
 async def run():
     gateway = Gateway(GatewaySettings(

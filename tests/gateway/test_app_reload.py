@@ -12,7 +12,7 @@ import pytest
 from core.settings import FlushSettings, RetentionSettings, StoreSettings
 from gateway.amqp.handler import NOBODY
 from gateway.auth.users import hash_password
-from gateway.settings import (
+from gateway.settings.models import (
     AmqpSettings,
     AuthSettings,
     MqttSettings,
@@ -137,7 +137,7 @@ async def test_each_change_has_a_line_and_what_needs_a_start_says_so(tmp_path, c
         caplog.clear()
         for _ in range(2):
             await gateway.reload(other)
-        lines = [record.getMessage() for record in caplog.records if record.name == "gateway.settings_changes"]
+        lines = [record.getMessage() for record in caplog.records if record.name == "gateway.settings.changes"]
         waits = f"setting takes effect at the next start name=mqtt.listen in_force={listening} read=off"
         assert lines == [
             "setting changed name=mqtt.connections_max from=0 to=7 for=at once",

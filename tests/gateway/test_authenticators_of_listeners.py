@@ -12,8 +12,8 @@ import aiormq
 import httpx
 import pytest
 
-from gateway.listen_settings import AdminSettings, find_address
-from gateway.settings import AmqpSettings, AuthSettings, MqttSettings, RocketmqSettings
+from gateway.settings.listen import AdminSettings, find_address
+from gateway.settings.models import AmqpSettings, AuthSettings, MqttSettings, RocketmqSettings
 from lmq.remoting.commands import decode_header
 from lmq.remoting.signature import AccessKeys
 from tests.support import mqtt

@@ -12,7 +12,7 @@ import aiomqtt
 import aiormq
 import pytest
 
-from gateway.settings import AuthSettings
+from gateway.settings.models import AuthSettings
 from tests.support import mqtt
 from tests.support.admin import make_client, make_view
 from tests.support.gateway import make_settings, running_gateway

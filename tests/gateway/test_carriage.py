@@ -8,12 +8,12 @@ from cryptography import x509
 
 from gateway.carriage import Carriage, told_name
 from gateway.door import Listen
-from gateway.listen_settings import ListenSettings
 from gateway.net.streams.layer import Peer, StreamError
 from gateway.net.streams.proxy_header import ProxyHeader
 from gateway.net.streams.tls import TlsLayer
 from gateway.net.streams.websocket import WebSocketLayer
-from gateway.settings import SettingsError
+from gateway.settings.listen import ListenSettings
+from gateway.settings.models import SettingsError
 from tests.support.certificates import authority_file, client_context, client_files, issue, revoke
 from tests.support.gateway import ANY_PORT
 from tests.support.listening import tls

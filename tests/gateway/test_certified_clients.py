@@ -8,7 +8,7 @@ import ssl
 import pika
 import pytest
 
-from gateway.settings import AmqpSettings, AuthSettings, MqttSettings
+from gateway.settings.models import AmqpSettings, AuthSettings, MqttSettings
 from tests.support import mqtt
 from tests.support.certificates import authority_file, client_context, client_files
 from tests.support.gateway import running_gateway

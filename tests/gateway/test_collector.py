@@ -12,7 +12,7 @@ import pytest_asyncio
 from pamqp.commands import Connection
 
 from gateway.collector import MIDDLE, NEVER, NEW_ROUNDS, Collector
-from gateway.settings import AuthSettings
+from gateway.settings.models import AuthSettings
 from lmq.remoting.request_codes import RequestCode
 from tests.support import amqp, mqtt
 from tests.support.connections import run_turns

@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from gateway.door import Door
-from gateway.settings import MqttSettings
+from gateway.settings.models import MqttSettings
 from tests.support.gateway import make_settings, running_gateway
 from tests.support.sources import ROOT
 

@@ -9,10 +9,17 @@ import pytest
 
 from gateway.app import Gateway
 from gateway.certificate_watch import LOOK_INTERVAL_MS
-from gateway.listen_settings import find_address
 from gateway.listeners import check_certificates
 from gateway.net.layered_transport import OPEN_MS
-from gateway.settings import AdminSettings, AmqpSettings, GatewaySettings, MqttSettings, RocketmqSettings, SettingsError
+from gateway.settings.listen import find_address
+from gateway.settings.models import (
+    AdminSettings,
+    AmqpSettings,
+    GatewaySettings,
+    MqttSettings,
+    RocketmqSettings,
+    SettingsError,
+)
 from tests.support import mqtt
 from tests.support.certificates import client_context, issue
 from tests.support.gateway import ANY_PORT, make_settings, running_gateway

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from gateway.auth.user_quotas import UserQuotas
-from gateway.limits_settings import AddressLimitsSettings
 from gateway.net.paces import AllPaces
 from gateway.pacing import UserRates, make_pacing
-from gateway.settings import AuthSettings, UserSettings
-from gateway.user_limit_settings import UserLimitsSettings
+from gateway.settings.limits import AddressLimitsSettings
+from gateway.settings.models import AuthSettings, UserSettings
+from gateway.settings.user_limits import UserLimitsSettings
 from tests.support.amqp_door import AmqpWorld
 from tests.support.mqtt import connect, publish
 from tests.support.mqtt_door import World

@@ -7,7 +7,7 @@ import aiomqtt
 import aiormq
 import pytest
 
-from gateway.settings import AuthSettings
+from gateway.settings.models import AuthSettings
 from tests.support.admin import make_client, make_view
 from tests.support.gateway import running_gateway
 from tests.support.logins import quick_hash

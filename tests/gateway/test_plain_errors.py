@@ -6,7 +6,7 @@ import pytest
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from gateway.plain_errors import tell_first, tell_wrong
-from gateway.rule_settings import RuleSettings
+from gateway.settings.rules import RuleSettings
 
 
 def _refuse(text):

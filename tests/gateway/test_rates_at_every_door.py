@@ -8,9 +8,9 @@ import pytest
 from pamqp.commands import Basic
 
 from gateway.door import find_listening
-from gateway.limits_settings import AddressLimitsSettings
 from gateway.net.paces import AllPaces
-from gateway.settings import AmqpSettings, MqttSettings, RocketmqSettings, UserSettings
+from gateway.settings.limits import AddressLimitsSettings
+from gateway.settings.models import AmqpSettings, MqttSettings, RocketmqSettings, UserSettings
 from lmq.remoting.signature import AccessKeys
 from tests.support import mqtt
 from tests.support.amqp_door import AmqpWorld

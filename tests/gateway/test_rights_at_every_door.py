@@ -9,7 +9,7 @@ from pamqp.commands import Basic, Channel, Exchange, Queue
 
 from core.lmq.queue_name import amqp_queue_name, mqtt_queue_name
 from core.message import AWAY
-from gateway.settings import MqttSettings
+from gateway.settings.models import MqttSettings
 from lmq.remoting.signature import AccessKeys
 from tests.support import mqtt
 from tests.support.amqp_door import AmqpWorld

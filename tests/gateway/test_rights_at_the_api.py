@@ -6,7 +6,7 @@ import aiomqtt
 import pytest
 import pytest_asyncio
 
-from gateway.settings import AuthSettings
+from gateway.settings.models import AuthSettings
 from tests.support.admin import GUEST, make_client, make_view
 from tests.support.gateway import running_gateway
 from tests.support.logins import quick_hash

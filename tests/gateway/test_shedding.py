@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from gateway.limits_settings import LimitsSettings
+from gateway.settings.limits import LimitsSettings
 from tests.support import mqtt
 from tests.support.gateway import make_settings, running_gateway
 

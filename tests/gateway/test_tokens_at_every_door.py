@@ -14,7 +14,7 @@ import pika
 import pytest
 
 from gateway.runtime import Clock
-from gateway.settings import AuthSettings, SettingsError
+from gateway.settings.models import AuthSettings, SettingsError
 from tests.support import mqtt
 from tests.support.admin import make_client, make_view
 from tests.support.gateway import make_settings, running_gateway

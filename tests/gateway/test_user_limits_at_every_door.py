@@ -6,7 +6,7 @@ import pytest
 from pamqp.commands import Channel, Connection
 
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.settings import UserSettings
+from gateway.settings.models import UserSettings
 from lmq.remoting.signature import AccessKeys
 from tests.support.amqp_door import AmqpWorld
 from tests.support.mqtt import connack, connect, connect_5

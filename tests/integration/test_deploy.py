@@ -17,8 +17,8 @@ import yaml
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as strict_families
 
 from gateway.auth.settings_users import make_users
-from gateway.settings import AuthSettings
-from gateway.settings_reading import load_settings
+from gateway.settings.models import AuthSettings
+from gateway.settings.reading import load_settings
 from tests.support.admin import ELSEWHERE, declare, managed_gateway
 from tests.support.admin_clients import publish, subscribe
 from tests.support.sources import ROOT

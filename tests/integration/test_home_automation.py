@@ -8,7 +8,7 @@ import json
 import aiomqtt
 import pytest
 
-from gateway.settings import AmqpSettings, RocketmqSettings
+from gateway.settings.models import AmqpSettings, RocketmqSettings
 from tests.support.gateway import running_gateway
 
 WAIT_S = 15

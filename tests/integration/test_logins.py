@@ -19,7 +19,7 @@ import aiormq
 import pytest
 
 from gateway.auth.users import hash_password
-from gateway.settings import AuthSettings
+from gateway.settings.models import AuthSettings
 from lmq.errors import NoPermissionError
 from lmq.producer import Producer
 from lmq.pull_consumer import PullConsumer

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from gateway.settings import AdminSettings, AmqpSettings, MqttSettings
+from gateway.settings.models import AdminSettings, AmqpSettings, MqttSettings
 from tests.support.gateway import running_gateway
 from tests.support.sources import ROOT
 

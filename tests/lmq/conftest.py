@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import pytest_asyncio
 
-from gateway.settings import AmqpSettings, MqttSettings
+from gateway.settings.models import AmqpSettings, MqttSettings
 from lmq import Producer
 from lmq.remoting.commands import Command, answer, encode_json
 from lmq.routes import Routes

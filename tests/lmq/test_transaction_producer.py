@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import pytest_asyncio
 
-from gateway.settings import AmqpSettings, MqttSettings, RocketmqSettings
+from gateway.settings.models import AmqpSettings, MqttSettings, RocketmqSettings
 from lmq import (
     MessageRefusedError,
     Producer,

@@ -11,7 +11,7 @@ from core.message import AWAY, StoredBatch
 from core.properties import decode_properties
 from gateway.amqp.door import AmqpDoor
 from gateway.pacing import ALONE
-from gateway.settings import AmqpSettings
+from gateway.settings.models import AmqpSettings
 from tests.support import amqp, mqtt
 from tests.support.mqtt_door import STORE, DoorPeer, MemoryTransport, World
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from gateway.auth.backends.question import BackendError, Reply, Verdict
-from gateway.backend_settings import BackendSettings
+from gateway.settings.backends import BackendSettings
 
 
 class ScriptedBackend:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from core.settings import FlushSettings, StoreSettings
 from gateway.app import Gateway
-from gateway.listen_settings import find_address
-from gateway.settings import (
+from gateway.settings.listen import find_address
+from gateway.settings.models import (
     AdminSettings,
     AmqpSettings,
     AuthSettings,

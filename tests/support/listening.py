@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.listen_settings import TlsSettings
+from gateway.settings.listen import TlsSettings
 from tests.support.certificates import server_files
 from tests.support.gateway import ANY_PORT
 

@@ -11,7 +11,7 @@ from core.store.message_store import MessageStore
 from gateway.auth.authenticator import Authenticator
 from gateway.mqtt.door import MqttDoor
 from gateway.net.protocol import Transport
-from gateway.settings import AuthSettings, MqttSettings
+from gateway.settings.models import AuthSettings, MqttSettings
 from tests.support import mqtt
 from tests.support.engines import find_maker
 from tests.support.full_definitions import set_room_for_definitions

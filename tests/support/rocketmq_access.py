@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from gateway.settings import UserSettings
+from gateway.settings.models import UserSettings
 from lmq.remoting.commands import Command
 from lmq.remoting.signature import AccessKeys
 from tests.support.rocketmq import request_frame, send_frame, signed

@@ -15,7 +15,7 @@ from gateway.net.protocol import Transport
 from gateway.retention import Retention
 from gateway.rocketmq.door import RocketmqDoor
 from gateway.rocketmq.handler import RocketmqHandler
-from gateway.settings import AuthSettings, RocketmqSettings, UserSettings
+from gateway.settings.models import AuthSettings, RocketmqSettings, UserSettings
 from lmq.remoting.commands import Command, decode_header
 from lmq.remoting.frames import Frames, cut_frames
 from lmq.remoting.message_codec import Record, decode_records

@@ -6,7 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
-from gateway.settings import RocketmqSettings
+from gateway.settings.models import RocketmqSettings
 from lmq.remoting.commands import Command
 from tests.support.rocketmq import request_frame
 from tests.support.rocketmq_door import DoorSite, Peer

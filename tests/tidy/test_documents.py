@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from gateway.settings import GatewaySettings, walk_settings
-from gateway.settings_doc import settings_page
+from gateway.settings.doc import settings_page
+from gateway.settings.models import GatewaySettings, walk_settings
 from gateway.version import VERSION
 from tests.support.sources import PACKAGES, ROOT
 

@@ -14,7 +14,7 @@ WITHOUT_TESTS = {
     "core/schedule/timer_broker.py",  # as that, of the broker that a timer stands on
     "core/stage.py",  # names; those that tell a stage have the tests
     "gateway/version.py",  # one constant
-    "gateway/way_names.py",  # constants
+    "gateway/settings/way_names.py",  # constants
     "gateway/admin/schemas.py",  # the shapes of answers; test_api.py reads them
     "gateway/admin/management/names.py",  # constants
     "gateway/commands/options.py",  # how options are called; the tests of each command use them

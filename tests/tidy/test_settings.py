@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import re
 
-from gateway.backend_settings import KINDS as BACKEND_KINDS
-from gateway.bridge_settings import BridgeSettings, BridgeTlsSettings, BridgeTopicSettings
-from gateway.listen_settings import CertificateSettings, MqttListenSettings, TlsSettings
-from gateway.secret_settings import is_secret
-from gateway.settings import GatewaySettings, UserSettings, walk_settings
+from gateway.settings.backends import KINDS as BACKEND_KINDS
+from gateway.settings.bridges import BridgeSettings, BridgeTlsSettings, BridgeTopicSettings
+from gateway.settings.listen import CertificateSettings, MqttListenSettings, TlsSettings
+from gateway.settings.models import GatewaySettings, UserSettings, walk_settings
+from gateway.settings.secret import is_secret
 from tests.support.sources import PRODUCT_SOURCES, ROOT
 
 ABOUT = (
-    "/settings.py",
-    "/listen_settings.py",
-    "/settings_changes.py",
-    "/bridge_settings.py",
-    "/jwt_settings.py",
-    "/backend_settings.py",
+    "core/settings.py",
+    "gateway/settings/backends.py",
+    "gateway/settings/bridges.py",
+    "gateway/settings/changes.py",
+    "gateway/settings/jwt.py",
+    "gateway/settings/listen.py",
+    "gateway/settings/models.py",
 )  # they name each setting, and use none
 NAMES = [
     name

@@ -24,7 +24,7 @@ from gateway.amqp.queue_arguments import find_unkept
 from gateway.amqp.virtual_hosts import VirtualHosts
 from gateway.auth.user_quotas import find_fault
 from gateway.plain_errors import tell_wrong
-from gateway.settings import VHOST_BYTES_MAX
+from gateway.settings.models import VHOST_BYTES_MAX
 
 PROBLEMS_MAX = 100
 OF_ALL = "a file of one virtual host has none"

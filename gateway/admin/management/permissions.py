@@ -20,7 +20,7 @@ from gateway.auth.credentials import GUEST
 from gateway.auth.stored_users import NAME_BYTES_MAX
 from gateway.auth.user_rows import PLACES, KeyRow, NameRow
 from gateway.regex import compile_regex
-from gateway.rule_settings import PATTERN_CHARS_MAX
+from gateway.settings.rules import PATTERN_CHARS_MAX
 
 PERMISSIONS = APIRouter()
 Expression = Annotated[str, Field(max_length=PATTERN_CHARS_MAX)]

@@ -18,7 +18,7 @@ from gateway.admin.paths import PathName
 from gateway.admin.view import AdminView, View
 from gateway.amqp.argument_rules import CLASSIC, TYPES
 from gateway.amqp.queues import VirtualHost
-from gateway.settings import VHOST_BYTES_MAX
+from gateway.settings.models import VHOST_BYTES_MAX
 
 VHOSTS = APIRouter()
 WAIT_S = 20.0  # for a deletion; it goes on afterwards

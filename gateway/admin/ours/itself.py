@@ -11,7 +11,7 @@ from gateway.admin.login import Administrator, Looker
 from gateway.admin.management.listing import Item
 from gateway.admin.view import View
 from gateway.logs import change_level, recent_lines, told_levels
-from gateway.settings_text import settings_text
+from gateway.settings.text import settings_text
 
 ITSELF = APIRouter()
 

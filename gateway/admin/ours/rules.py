@@ -15,7 +15,7 @@ from gateway.admin.paths import PathName
 from gateway.admin.view import AdminView, View
 from gateway.auth.rule_book import RulesError
 from gateway.auth.stored_rules import NAME_BYTES_MAX, RULES_MAX
-from gateway.rule_settings import RuleSettings
+from gateway.settings.rules import RuleSettings
 
 RULES = APIRouter()
 

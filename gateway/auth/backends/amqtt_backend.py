@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from gateway.auth.backends.question import NO, NOT_MINE, BackendError, Question, Reply, Verdict
 from gateway.auth.plugins import HostedSession, PluginError, PluginHost
 from gateway.auth.topic_rights import TopicQuestion
-from gateway.backend_settings import AmqttBackendSettings
-from gateway.settings import SettingsError
+from gateway.settings.backends import AmqttBackendSettings
+from gateway.settings.models import SettingsError
 
 
 class AmqttBackend:

@@ -17,7 +17,7 @@ from gateway.auth.password_checks import Attempt, PasswordChecks
 from gateway.auth.penalty_box import PenaltyBox
 from gateway.auth.tokens import Token, is_name
 from gateway.runtime import Clock
-from gateway.way_names import BACKENDS
+from gateway.settings.way_names import BACKENDS
 
 RUNNING_MAX = 256  # logins under way; each back end has a bound of its own
 OF_ADDRESS_MAX = 64  # of them from one address: fleets stand behind one

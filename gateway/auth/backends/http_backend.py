@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 from gateway.auth.backends.http_client import HttpClient
 from gateway.auth.backends.http_replies import read_reply
 from gateway.auth.backends.question import Question, Reply
-from gateway.backend_settings import HttpBackendSettings, fill
-from gateway.settings import SettingsError
+from gateway.settings.backends import HttpBackendSettings, fill
+from gateway.settings.models import SettingsError
 
 TYPES = {"form": "application/x-www-form-urlencoded", "json": "application/json"}
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import h11
 
 from gateway.auth.backends.question import BackendError
-from gateway.settings import SettingsError
+from gateway.settings.models import SettingsError
 
 READ_BYTES = 16 * 1024
 HEAD_BYTES_MAX = 16 * 1024

@@ -13,7 +13,7 @@ from gateway.auth.backends.http_client import HttpAnswer
 from gateway.auth.backends.question import NO, NOT_MINE, BackendError, Reply, Verdict, check_groups
 from gateway.auth.backends.reply_rules import read_rules
 from gateway.auth.tokens import MOMENT_MAX_S, NEVER_MS
-from gateway.rule_settings import RuleSettings
+from gateway.settings.rules import RuleSettings
 
 OK = 200
 NO_CONTENT = 204

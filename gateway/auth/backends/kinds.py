@@ -11,8 +11,8 @@ from gateway.auth.backends.amqtt_backend import AmqttBackend
 from gateway.auth.backends.http_backend import HttpBackend
 from gateway.auth.backends.question import Backend
 from gateway.auth.backends.sql_backend import SqlBackend
-from gateway.backend_settings import LdapBackendSettings
-from gateway.settings import AuthSettings, SettingsError
+from gateway.settings.backends import LdapBackendSettings
+from gateway.settings.models import AuthSettings, SettingsError
 
 
 def _make_ldap(settings: LdapBackendSettings, environment: Mapping[str, str]) -> Backend:

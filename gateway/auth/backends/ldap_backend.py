@@ -34,8 +34,8 @@ from gateway.auth.backends.question import (
     Verdict,
     check_groups,
 )
-from gateway.backend_settings import LdapBackendSettings, fill
-from gateway.settings import SettingsError
+from gateway.settings.backends import LdapBackendSettings, fill
+from gateway.settings.models import SettingsError
 
 ANSWERS_BYTES_MAX = 1 << 20  # of one connection: a user in GROUPS_MAX groups with long names has far less
 SUCCESS, NOT_PROVEN = 0, (48, 49)  # codes of results

@@ -14,7 +14,7 @@ import psycopg
 from gateway.auth.backends.answer_watch import AnswerWatch
 from gateway.auth.backends.question import BackendError
 from gateway.auth.backends.row_bounds import FIELD_BYTES_MAX, read_rows
-from gateway.settings import SettingsError
+from gateway.settings.models import SettingsError
 
 WIRE_BYTES_MAX = 8 * 1024 * 1024  # that a server may send for one question, whatever it was asked
 GRACE_MS = 500  # for the server to end a query that is slow, which costs no connection

@@ -7,8 +7,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from gateway.auth.tokens import NEVER_MS, is_name
 from gateway.auth.topic_rights import TopicQuestion
-from gateway.backend_settings import BackendSettings
-from gateway.rule_settings import RuleSettings
+from gateway.settings.backends import BackendSettings
+from gateway.settings.rules import RuleSettings
 
 GROUPS_MAX = 256  # of one user
 

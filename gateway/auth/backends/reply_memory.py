@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gateway.auth.backends.question import Reply, Verdict
-from gateway.backend_settings import BackendSettings
+from gateway.settings.backends import BackendSettings
 
 BYTES_MAX = 8 * 1024 * 1024  # of one back end: some 20,000 users
 ENTRY_BYTES = 300  # of one answer, beside its texts

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from gateway.auth.backends.question import BackendError
-from gateway.rule_settings import RuleSettings
+from gateway.settings.rules import RuleSettings
 
 RULES_MAX = 128  # of one answer
 PATTERNS_MAX = 64  # of topics or names of one rule

@@ -25,8 +25,8 @@ from gateway.auth.backends.question import (
 from gateway.auth.backends.sqlite_database import SqliteDatabase
 from gateway.auth.check_threads import THREADS_MAX
 from gateway.auth.users import PasswordHashError, check_password, make_decoy, make_usual_decoy
-from gateway.backend_settings import POSTGRES, SQLITE, SqlBackendSettings, split_template
-from gateway.settings import SettingsError
+from gateway.settings.backends import POSTGRES, SQLITE, SqlBackendSettings, split_template
+from gateway.settings.models import SettingsError
 
 GROUPS = "groups"  # the column of that name
 _BETWEEN = re.compile(r"[\s,]+")

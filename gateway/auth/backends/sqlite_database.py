@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from gateway.auth.backends.question import BackendError
 from gateway.auth.backends.row_bounds import FIELD_BYTES_MAX, read_rows
-from gateway.settings import SettingsError
+from gateway.settings.models import SettingsError
 
 STEPS = 10_000  # of SQLite's machine between two looks at the time
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gateway.settings_text import toml_key, toml_value
+from gateway.settings.text import toml_key, toml_value
 
 
 def settings_file(tables: Mapping[str, Any], remarks: list[str]) -> str:

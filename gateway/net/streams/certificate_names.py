@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gateway.listen_settings import NameSource
+from gateway.settings.listen import NameSource
 
 OTHER_NAMES: dict[str, str] = {"email": "email", "dns": "DNS", "uri": "URI"}  # in a subjectAltName
 SHORT = {

@@ -9,12 +9,12 @@ import ssl
 from contextlib import suppress
 from typing import NamedTuple
 
-from gateway.listen_settings import NameSource
 from gateway.net.streams.certificate_names import find_name
 from gateway.net.streams.first_bytes import HANDSHAKE_BYTE, told_of
 from gateway.net.streams.layer import Layer, Peer, StreamError
 from gateway.net.streams.tls_context import reason_of
 from gateway.net.streams.tls_counts import TlsCounts
+from gateway.settings.listen import NameSource
 
 RECORD_BYTES_MAX = 16 * 1024  # of plain text in one record, so a read gives no more
 RECORDS_AT_A_TIME = 64  # each costs some 2 us, whatever is in it

@@ -22,7 +22,7 @@ from gateway.rocketmq.admin.access_users import get_administrator
 from gateway.rocketmq.admin.works import BODY_BYTES_MAX, AdminPeer, answer_kept
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import text_field
-from gateway.rule_settings import RuleSettings
+from gateway.settings.rules import RuleSettings
 from lmq.remoting.commands import Command, answer, encode_json
 from lmq.remoting.response_codes import ResponseCode
 

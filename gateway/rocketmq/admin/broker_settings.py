@@ -14,7 +14,7 @@ from gateway.plain_errors import tell_first
 from gateway.retention import Retention
 from gateway.rocketmq.admin.works import AdminPeer
 from gateway.rocketmq.errors import CommandRefusedError
-from gateway.settings import RocketmqSettings
+from gateway.settings.models import RocketmqSettings
 from lmq.remoting.commands import Command, answer
 from lmq.remoting.response_codes import ResponseCode
 

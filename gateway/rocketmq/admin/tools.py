@@ -29,7 +29,7 @@ from gateway.rocketmq.client import Client
 from gateway.rocketmq.client_table import ClientTable
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.topic_table import TopicTable
-from gateway.settings import RocketmqSettings
+from gateway.settings.models import RocketmqSettings
 from lmq.remoting.commands import Command, answer
 from lmq.remoting.request_codes import RequestCode
 from lmq.remoting.response_codes import ResponseCode

@@ -12,7 +12,7 @@ from core.cache_budget import CacheBudget
 from gateway.auth.rule import make_rules
 from gateway.auth.rule_book import RuleBook
 from gateway.auth.rule_draft import RuleDraft
-from gateway.rule_settings import RuleSettings
+from gateway.settings.rules import RuleSettings
 
 RULE_COUNT = 10_000
 ROUNDS = 20_000

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.admin.api import make_api
 from gateway.admin.live import LiveFeed
-from gateway.settings import AdminSettings
+from gateway.settings.models import AdminSettings
 from tests.support.admin import make_view
 from tests.support.gateway import ANY_PORT, running_gateway
 

@@ -6,9 +6,9 @@ import pytest
 
 from gateway.admin.bound import bind_all, bind_socket
 from gateway.door import ADMIN, find_listening
-from gateway.listen_settings import ListenSettings
 from gateway.listeners import Listeners
 from gateway.net.listener import ListenError
+from gateway.settings.listen import ListenSettings
 from tests.support.gateway import ANY_PORT, running_gateway
 
 pytestmark = pytest.mark.asyncio

@@ -8,9 +8,9 @@ from gateway.admin.api import make_api
 from gateway.admin.changes_told import KINDS
 from gateway.admin.live import LiveFeed
 from gateway.admin.same_site import LOOKS
-from gateway.audit_settings import AuditSettings
 from gateway.auth.users import hash_password
-from gateway.settings import AuthSettings, UserSettings
+from gateway.settings.audit import AuditSettings
+from gateway.settings.models import AuthSettings, UserSettings
 from tests.support.admin import declare, make_client, make_view, managed_gateway
 from tests.support.admin_clients import subscribe
 

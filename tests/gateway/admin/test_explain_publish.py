@@ -8,7 +8,7 @@ import pytest
 from gateway.admin.explain import QuestionError
 from gateway.admin.explain_publish import Publish, explain_publish, read_headers
 from gateway.auth.user_rows import KeyRow, NameRow
-from gateway.settings import AuthSettings
+from gateway.settings.models import AuthSettings
 from tests.support.admin import make_view
 from tests.support.gateway import running_gateway
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from gateway.settings import AdminSettings
+from gateway.settings.models import AdminSettings
 from tests.support.gateway import ANY_PORT, running_gateway
 
 pytestmark = pytest.mark.asyncio

@@ -12,11 +12,11 @@ from gateway.admin.bound import bind_socket
 from gateway.admin.gate import CONNECTIONS_MAX, Gate
 from gateway.admin.server import AdminServer
 from gateway.app import Gateway
-from gateway.limits_settings import AddressLimitsSettings, LimitsSettings
-from gateway.listen_settings import AdminSettings
 from gateway.net.paces import AllPaces, ListenerRates
 from gateway.net.streams.proxy_header import ProxyHeader
-from gateway.settings import AuthSettings
+from gateway.settings.limits import AddressLimitsSettings, LimitsSettings
+from gateway.settings.listen import AdminSettings
+from gateway.settings.models import AuthSettings
 from tests.support.gateway import ANY_PORT, make_settings, running_gateway
 from tests.support.logins import quick_hash
 

@@ -20,7 +20,7 @@ from gateway.auth.digest_memory import DigestMemory
 from gateway.auth.penalty_box import PenaltyBox
 from gateway.memory import MemoryWatch
 from gateway.net.watermarks import Watermarks
-from gateway.penalty_settings import PenaltySettings
+from gateway.settings.penalties import PenaltySettings
 from tests.support.backends import ScriptedBackend
 from tests.support.logins import HandClock
 

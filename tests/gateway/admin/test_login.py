@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from gateway.auth.users import hash_password
-from gateway.listen_settings import AdminSettings
-from gateway.settings import AuthSettings, UserSettings
+from gateway.settings.listen import AdminSettings
+from gateway.settings.models import AuthSettings, UserSettings
 from tests.support.admin import ELSEWHERE, GUEST, HERE, make_client, make_view, managed_gateway
 from tests.support.gateway import ANY_PORT, running_gateway
 

@@ -10,8 +10,8 @@ import pytest
 from gateway.admin.opening import AdminOpening
 from gateway.admin.site import AdminSite
 from gateway.door import ADMIN, find_listening
-from gateway.listen_settings import ListenSettings
 from gateway.listeners import Listeners
+from gateway.settings.listen import ListenSettings
 from tests.support.admin import make_view
 from tests.support.commands import run_python
 from tests.support.gateway import ANY_PORT, running_gateway

@@ -5,7 +5,7 @@ from pamqp import commands
 from pamqp.commands import Connection
 
 from gateway.door import Listen
-from gateway.settings import AmqpSettings, GatewaySettings
+from gateway.settings.models import AmqpSettings, GatewaySettings
 from tests.support.amqp_door import AmqpWorld
 
 

@@ -7,7 +7,7 @@ from gateway.amqp.errors import AmqpError
 from gateway.amqp.handshake import ConnectionLimits, Login, agreed_frame_max, not_amqp, start_method
 from gateway.amqp.methods import decode_method, encode_method
 from gateway.amqp.offer import limits_of
-from gateway.settings import AmqpSettings
+from gateway.settings.models import AmqpSettings
 from tests.support import amqp
 
 LIMITS = ConnectionLimits(

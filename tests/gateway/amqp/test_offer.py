@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from gateway.amqp.offer import limits_of
-from gateway.settings import AmqpSettings
+from gateway.settings.models import AmqpSettings
 
 
 def test_connections_are_offered_what_the_settings_say():

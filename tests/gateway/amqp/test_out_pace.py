@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pamqp.commands import Basic
 
-from gateway.settings import UserSettings
-from gateway.user_limit_settings import UserLimitsSettings
+from gateway.settings.models import UserSettings
+from gateway.settings.user_limits import UserLimitsSettings
 from tests.support.amqp_door import AmqpWorld, Message
 from tests.support.logins import quick_hash
 

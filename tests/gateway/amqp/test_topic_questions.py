@@ -9,7 +9,7 @@ import aiormq
 import pytest
 import pytest_asyncio
 
-from gateway.settings import AuthSettings
+from gateway.settings.models import AuthSettings
 from tests.support.backends import JudgeBackend
 from tests.support.gateway import running_gateway
 

@@ -6,7 +6,7 @@ import pytest
 from pamqp.commands import Basic, Connection, Exchange, Queue, Tx
 
 from gateway.amqp.host_profile import QUEUES_MAX, HostProfile
-from gateway.settings import AmqpSettings, GatewaySettings
+from gateway.settings.models import AmqpSettings, GatewaySettings
 from tests.support import amqp
 from tests.support.amqp_door import AmqpWorld
 from tests.support.amqp_queues import drain

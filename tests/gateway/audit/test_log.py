@@ -5,10 +5,10 @@ import json
 import pytest
 
 from gateway.audit.log import AuditLog, make_line
-from gateway.audit_settings import AuditSettings
 from gateway.events import Actor, Event, Events, Kind
 from gateway.runtime import Clock
-from gateway.settings import SettingsError
+from gateway.settings.audit import AuditSettings
+from gateway.settings.models import SettingsError
 
 
 @pytest.fixture

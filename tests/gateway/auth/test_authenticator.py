@@ -8,7 +8,7 @@ from gateway.auth.credentials import OWN_PEER, PASSWORD_BYTES_MAX, Credentials, 
 from gateway.auth.password_checks import REST_MS_MAX
 from gateway.auth.permissions import ALL
 from gateway.auth.users import hash_for_scram
-from gateway.settings import AuthSettings, SettingsError
+from gateway.settings.models import AuthSettings, SettingsError
 from tests.support.logins import HandClock, HandWork, quick_hash
 from tests.support.scram import ScramClient
 from tests.support.stores import MemoryTable

@@ -15,7 +15,7 @@ from gateway.auth.scram import ScramExchange
 from gateway.auth.token_keys import TokenKeys
 from gateway.auth.tokens import TokenError
 from gateway.auth.users import check_password, find_verifier, hash_for_scram, hash_password
-from gateway.jwt_settings import JwtSettings
+from gateway.settings.jwt import JwtSettings
 from lmq.remoting.commands import Command
 from lmq.remoting.signature import AccessKeys, is_signed_with, sign
 from tests.support.logins import quick_hash

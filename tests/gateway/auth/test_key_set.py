@@ -9,8 +9,8 @@ from gateway.auth import key_set
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.credentials import Credentials, Identity, Refusal
 from gateway.auth.key_set import AGAIN_MS, SET_BYTES_MAX, KeySet
-from gateway.jwt_settings import JwtSettings
-from gateway.settings import AuthSettings, SettingsError
+from gateway.settings.jwt import JwtSettings
+from gateway.settings.models import AuthSettings, SettingsError
 from tests.support.http_server import HttpServer
 from tests.support.logins import HandClock, HandWork
 from tests.support.tokens import make, public_jwk

@@ -13,8 +13,8 @@ from gateway.auth.backends.question import Reply, Verdict
 from gateway.auth.credentials import Credentials, Identity, Refusal
 from gateway.auth.left_logins import find_left, pack_login
 from gateway.auth.tokens import NEVER_MS
-from gateway.rule_settings import RuleSettings
-from gateway.settings import AuthSettings
+from gateway.settings.models import AuthSettings
+from gateway.settings.rules import RuleSettings
 from tests.support import tokens
 from tests.support.backends import JudgeBackend, ScriptedBackend
 from tests.support.http_server import HttpServer

@@ -11,7 +11,7 @@ from gateway.auth.bearer import BearerError
 from gateway.auth.credentials import Credentials, Identity, Refusal
 from gateway.auth.mechanisms import find_proof, offered_proofs
 from gateway.auth.users import hash_for_scram
-from gateway.settings import AuthSettings
+from gateway.settings.models import AuthSettings
 from tests.support.logins import HandClock, HandWork, quick_hash
 from tests.support.scram import ScramClient
 from tests.support.tokens import SECRET, make

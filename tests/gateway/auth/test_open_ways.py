@@ -4,7 +4,7 @@ import pytest
 
 from gateway.auth.credentials import Credentials
 from gateway.auth.open_ways import OpenWays
-from gateway.settings import AuthSettings
+from gateway.settings.models import AuthSettings
 
 HERE = "127.0.0.1:40000"
 DOORS = ("mqtt", "amqp", "rocketmq")

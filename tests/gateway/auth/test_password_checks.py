@@ -16,7 +16,7 @@ from gateway.auth.password_checks import (
     find_rest_ms,
 )
 from gateway.auth.penalty_box import PenaltyBox
-from gateway.penalty_settings import PenaltySettings
+from gateway.settings.penalties import PenaltySettings
 from tests.support.logins import HandClock, HandWork
 
 RIGHT = b"right"

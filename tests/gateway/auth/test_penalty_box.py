@@ -4,7 +4,7 @@ import pytest
 
 from gateway.address import pack_network
 from gateway.auth.penalty_box import ADDRESSES_MAX, PenaltyBox
-from gateway.penalty_settings import PenaltySettings
+from gateway.settings.penalties import PenaltySettings
 
 HOST = "192.0.2.7"
 

@@ -8,7 +8,7 @@ from gateway.auth.permissions import ALL, Permissions
 from gateway.auth.rule import make_rules
 from gateway.auth.rule_book import Account, RuleBook
 from gateway.auth.user_rows import KeyRow, NameRow, UserRows
-from gateway.rule_settings import RuleSettings
+from gateway.settings.rules import RuleSettings
 
 
 def test_everything_is_allowed_by_default():

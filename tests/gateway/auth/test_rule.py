@@ -4,7 +4,7 @@ import pytest
 
 from gateway.auth.rule import Subject, keep_same, make_rules
 from gateway.auth.rule_draft import RuleDraft
-from gateway.rule_settings import RuleSettings
+from gateway.settings.rules import RuleSettings
 
 
 def rules(*said):

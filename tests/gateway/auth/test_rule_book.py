@@ -8,7 +8,7 @@ from gateway.auth import rule_book, rule_draft, rules as rules_module
 from gateway.auth.rule_book import Account, RulesError
 from gateway.auth.rule_lists import RuleLists
 from gateway.auth.user_rows import NameRow, UserRows
-from gateway.rule_settings import RuleSettings
+from gateway.settings.rules import RuleSettings
 from tests.gateway.auth.test_permissions import change, make_book, of
 
 OPS = {"permit": "allow", "groups": ["ops"], "topics": ["a/#"]}

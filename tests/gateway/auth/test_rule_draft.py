@@ -3,7 +3,7 @@ from __future__ import annotations
 from gateway.auth import rule_draft
 from gateway.auth.rule_draft import RuleDraft
 from gateway.auth.rules import RULES_A_STEP, at_once
-from gateway.rule_settings import RuleSettings
+from gateway.settings.rules import RuleSettings
 
 
 def said(count):

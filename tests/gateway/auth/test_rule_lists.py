@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from gateway.auth.rule_lists import RuleLists
-from gateway.rule_settings import RuleSettings
+from gateway.settings.rules import RuleSettings
 from tests.gateway.auth.test_stored_rules import Rows
 
 ALLOW, DENY = RuleSettings(permit="allow"), RuleSettings(permit="deny")

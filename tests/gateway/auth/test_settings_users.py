@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.auth.settings_users import make_users
-from gateway.settings import AuthSettings, SettingsError
+from gateway.settings.models import AuthSettings, SettingsError
 from tests.support.logins import quick_hash
 
 

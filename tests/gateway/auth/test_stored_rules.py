@@ -4,7 +4,7 @@ import pytest
 
 from gateway.auth.rule_draft import RuleDraft
 from gateway.auth.stored_rules import StoredRules
-from gateway.rule_settings import RuleSettings
+from gateway.settings.rules import RuleSettings
 from tests.support.stores import Rows
 
 

@@ -7,8 +7,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed448
 
 from gateway.auth.token_keys import KEYS_MAX, TokenKeys
 from gateway.auth.tokens import TokenError
-from gateway.jwt_settings import JwtSettings
-from gateway.settings import SettingsError
+from gateway.settings.jwt import JwtSettings
+from gateway.settings.models import SettingsError
 from tests.support.tokens import (
     ALGORITHMS,
     SECRET,

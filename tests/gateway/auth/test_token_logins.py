@@ -10,9 +10,9 @@ from gateway.auth.authenticator import Authenticator
 from gateway.auth.credentials import Credentials, Identity, Refusal
 from gateway.auth.token_logins import ENTRY_BYTES, TokenMemory, read_keys
 from gateway.auth.tokens import TOKEN_BYTES_MAX, Token
-from gateway.jwt_settings import JwtSettings
 from gateway.runtime import Clock, CoarseTimer
-from gateway.settings import AuthSettings, SettingsError
+from gateway.settings.jwt import JwtSettings
+from gateway.settings.models import AuthSettings, SettingsError
 from tests.support.logins import HandClock, HandWork, quick_hash
 from tests.support.stores import MemoryTable
 from tests.support.tokens import SECRET, key_for, make, part, public_pem

@@ -15,7 +15,7 @@ from gateway.auth.tokens import (
     make_token,
     read_claims,
 )
-from gateway.jwt_settings import JwtSettings
+from gateway.settings.jwt import JwtSettings
 from tests.support.tokens import make, part
 
 NOW_MS = 1_000_000

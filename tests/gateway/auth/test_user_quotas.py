@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from gateway.auth.user_quotas import Over, Quota, UserQuotas
-from gateway.settings import AuthSettings, UserSettings
-from gateway.user_limit_settings import UserLimitsSettings
+from gateway.settings.models import AuthSettings, UserSettings
+from gateway.settings.user_limits import UserLimitsSettings
 from tests.gateway.auth.test_stored_rules import Rows
 
 

@@ -9,8 +9,8 @@ import socket
 import aiomqtt
 import pytest
 
-from gateway.bridge_settings import BridgeSettings
-from gateway.settings import AmqpSettings, MqttSettings, RocketmqSettings
+from gateway.settings.bridges import BridgeSettings
+from gateway.settings.models import AmqpSettings, MqttSettings, RocketmqSettings
 from tests.support.gateway import running_gateway
 
 WAIT_S = 15

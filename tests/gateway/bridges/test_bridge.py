@@ -15,10 +15,10 @@ import pytest
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from gateway.bridge_settings import BridgeSettings
 from gateway.bridges.bridge import MARK
-from gateway.settings import AuthSettings, MqttSettings, UserSettings
-from gateway.topic_rules import AutoSubscription, RewriteRule
+from gateway.settings.bridges import BridgeSettings
+from gateway.settings.models import AuthSettings, MqttSettings, UserSettings
+from gateway.settings.topic_rules import AutoSubscription, RewriteRule
 from tests.gateway.bridges.conftest import OFF, free_port
 from tests.support.certificates import authority_file, issue
 from tests.support.gateway import ANY_PORT, running_gateway

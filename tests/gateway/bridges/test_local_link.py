@@ -5,11 +5,11 @@ import contextlib
 
 import pytest
 
-from gateway.bridge_settings import BridgeSettings
 from gateway.bridges import packets
 from gateway.bridges.local_link import LocalLink
 from gateway.bridges.rules import Rules
 from gateway.mqtt.properties import Property
+from gateway.settings.bridges import BridgeSettings
 from tests.gateway.bridges.conftest import OFF, WAIT_S
 from tests.support.gateway import running_gateway
 from tests.support.waiting import until

@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from gateway.app import Gateway
-from gateway.bridge_settings import BridgeSettings
-from gateway.settings import MqttSettings, SettingsError
+from gateway.settings.bridges import BridgeSettings
+from gateway.settings.models import MqttSettings, SettingsError
 from tests.gateway.bridges.conftest import OFF
 from tests.support.gateway import ANY_PORT, make_settings
 from tests.support.waiting import until

@@ -5,10 +5,10 @@ import socket
 
 import pytest
 
-from gateway.bridge_settings import BridgeSettings
 from gateway.bridges.remote import Message, Remote, RemoteError, items_of, own_client_id, wait_for_first
 from gateway.mqtt.properties import Property
-from gateway.settings import MqttSettings
+from gateway.settings.bridges import BridgeSettings
+from gateway.settings.models import MqttSettings
 from tests.gateway.bridges.conftest import WAIT_S
 
 ITEMS = [

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from core.errors import FlushFailedError
-from gateway.bridge_settings import BridgeSettings
 from gateway.bridges.remote_filters import RemoteFilters
+from gateway.settings.bridges import BridgeSettings
 from tests.gateway.bridges.conftest import OFF
 from tests.support.gateway import running_gateway
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import aiomqtt
 import pytest
 
-from gateway.settings import AuthSettings
+from gateway.settings.models import AuthSettings
 from tests.gateway.bridges.conftest import OFF
 from tests.support.gateway import running_gateway
 from tests.support.logins import quick_hash

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.bridge_settings import BridgeSettings
 from gateway.bridges.rules import Rules, matches
+from gateway.settings.bridges import BridgeSettings
 
 
 def rules(*topics):

@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 from gateway.auth.users import hash_password
-from gateway.settings_reading import load_settings
+from gateway.settings.reading import load_settings
 from tests.support.certificates import issue
 from tests.support.commands import call_lmq, check_told, told_json
 

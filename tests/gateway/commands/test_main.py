@@ -9,7 +9,7 @@ import typer
 
 from gateway.auth.users import check_password
 from gateway.commands.main import cli
-from gateway.settings_doc import settings_page
+from gateway.settings.doc import settings_page
 from gateway.version import VERSION
 from tests.support.commands import call_lmq, run_python
 from tests.support.sources import ROOT

@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from gateway.commands.users import TAGS, rows_of
-from gateway.settings import UserTag
+from gateway.settings.models import UserTag
 from tests.support import mqtt
 from tests.support.commands import call_lmq, check_told, told_json, told_rows
 

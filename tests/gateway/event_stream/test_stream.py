@@ -12,7 +12,7 @@ import pytest
 from gateway.event_stream import stream
 from gateway.event_stream.exchange import EVENT_EXCHANGE
 from gateway.events import Actor, Kind
-from gateway.observing_settings import EventsSettings
+from gateway.settings.observing import EventsSettings
 from tests.support.connections import run_turns
 from tests.support.gateway import make_settings, running_gateway
 

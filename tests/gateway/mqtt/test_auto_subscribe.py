@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.topic_rules import AutoSubscription
+from gateway.settings.topic_rules import AutoSubscription
 from tests.support.logins import quick_hash
 from tests.support.mqtt import connect_5, puback, publish, publish_5, unsubscribe
 from tests.support.mqtt_5 import got

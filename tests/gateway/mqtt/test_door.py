@@ -4,7 +4,7 @@ import pytest
 
 from gateway.door import ClientLimits, Listen
 from gateway.mqtt.properties import Property
-from gateway.settings import GatewaySettings, MqttSettings
+from gateway.settings.models import GatewaySettings, MqttSettings
 from tests.support import mqtt
 from tests.support.mqtt_5 import connack_of
 from tests.support.mqtt_door import MemoryTransport, Peer

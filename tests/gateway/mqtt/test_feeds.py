@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.mqtt.session import ABREAST, AHEAD, BEHIND
-from gateway.settings import GatewaySettings, MqttSettings
+from gateway.settings.models import GatewaySettings, MqttSettings
 from tests.support import mqtt
 from tests.support.store import retire
 

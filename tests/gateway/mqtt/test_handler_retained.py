@@ -8,7 +8,7 @@ import pytest
 
 from core.errors import DiskFullError
 from gateway.mqtt.redelivery import RETAINED_TURN_NS
-from gateway.settings import GatewaySettings, MqttSettings
+from gateway.settings.models import GatewaySettings, MqttSettings
 from tests.support import mqtt
 from tests.support.mqtt import (
     Delivery,

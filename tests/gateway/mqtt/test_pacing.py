@@ -7,7 +7,7 @@ import pytest
 from gateway.door import ClientLimits, Listen
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.pacing import SharedRates, UserRates
-from gateway.settings import GatewaySettings, MqttSettings
+from gateway.settings.models import GatewaySettings, MqttSettings
 from tests.support import mqtt
 from tests.support.logins import quick_hash
 from tests.support.mqtt import connack, connect_5, puback, publish

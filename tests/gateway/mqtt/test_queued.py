@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from gateway.door import ClientLimits, Listen
 from gateway.mqtt.queued import SUMS, Newest
-from gateway.settings import GatewaySettings, MqttSettings
+from gateway.settings.models import GatewaySettings, MqttSettings
 from tests.support.mqtt import connect, puback, publish, subscribe
 from tests.support.mqtt_door import MemoryTransport, Peer
 

@@ -6,8 +6,8 @@ import pytest
 
 from core.cache_budget import CacheBudget
 from gateway.mqtt.rewriting import Rewriting
-from gateway.settings import GatewaySettings, MqttSettings
-from gateway.topic_rules import RewriteRule
+from gateway.settings.models import GatewaySettings, MqttSettings
+from gateway.settings.topic_rules import RewriteRule
 from tests.support.mqtt import puback, publish, publish_5, subscribe, unsubscribe
 from tests.support.mqtt_5 import P, encoded, enter
 

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.sys_tree import Load
-from gateway.settings import GatewaySettings, MqttSettings
+from gateway.settings.models import GatewaySettings, MqttSettings
 from tests.support import mqtt
 from tests.support.logins import quick_hash
 from tests.support.mqtt import publish, publish_5, subscribe, subscribe_5

@@ -6,7 +6,7 @@ from gateway.mqtt.packets import Connect
 from gateway.mqtt.properties import Properties, Property
 from gateway.mqtt.session import NEVER
 from gateway.mqtt.terms import connack_items, limit_expiry, make_terms, takes_connack
-from gateway.settings import MqttSettings
+from gateway.settings.models import MqttSettings
 
 
 def connect(level=5, *, is_clean=True, keep_alive_s=60, client_id=b"c", **numbers):

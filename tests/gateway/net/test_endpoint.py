@@ -4,9 +4,9 @@ import logging
 
 import pytest
 
-from gateway.limits_settings import AddressLimitsSettings
 from gateway.net.limits import ConnectionLimits
 from gateway.net.paces import ADDRESS_FAST, LISTENER_FAST, AllPaces, ListenerRates
+from gateway.settings.limits import AddressLimitsSettings
 from tests.support.connections import Site
 
 pytestmark = pytest.mark.asyncio

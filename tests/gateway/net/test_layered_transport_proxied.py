@@ -11,10 +11,10 @@ import struct
 import pytest
 
 from gateway.address import is_loopback
-from gateway.limits_settings import AddressLimitsSettings
 from gateway.net.limits import ConnectionLimits
 from gateway.net.paces import AllPaces
 from gateway.net.streams.proxy_header import ProxyHeader
+from gateway.settings.limits import AddressLimitsSettings
 from tests.support.connections import open_site
 from tests.support.waiting import until
 

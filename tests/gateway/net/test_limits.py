@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from gateway.limits_settings import AddressLimitsSettings
 from gateway.net.descriptors import Capacity
 from gateway.net.limits import TURNED_MAX, AddressConnections, ConnectionLimits, ListenerLimits
+from gateway.settings.limits import AddressLimitsSettings
 
 
 def test_no_limit_counts_only():

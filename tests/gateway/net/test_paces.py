@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gateway.limits_settings import AddressLimitsSettings
 from gateway.net.paces import AllPaces, ListenerRates
 from gateway.pacing import ALONE
+from gateway.settings.limits import AddressLimitsSettings
 
 
 class Site:

@@ -12,7 +12,7 @@ from gateway.net.transport import SocketTransport
 from gateway.rocketmq.connection import Connection as RocketmqConnection, FramePool, Limits
 from gateway.rocketmq.send_run import RunPool as RocketmqRuns
 from gateway.rocketmq.uniq_key import UniqPrefix
-from gateway.settings import AmqpSettings
+from gateway.settings.models import AmqpSettings
 from tests.support.connections import RecordingHandler
 
 

@@ -6,9 +6,9 @@ import logging
 
 import pytest
 
-from gateway.limits_settings import AddressLimitsSettings
 from gateway.net.limits import TURNED_MAX, ConnectionLimits
 from gateway.net.paces import AllPaces, ListenerRates
+from gateway.settings.limits import AddressLimitsSettings
 from tests.support.connections import RecordingHandler, open_site, run_turns
 
 pytestmark = pytest.mark.asyncio

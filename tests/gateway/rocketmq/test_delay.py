@@ -5,9 +5,9 @@ from functools import partial
 
 import pytest
 
-from gateway.delay_levels import DEFAULT_LEVELS, parse_delay_levels
 from gateway.rocketmq.delay import COUNT_MAX
-from gateway.settings import GatewaySettings, RocketmqSettings
+from gateway.settings.delay_levels import DEFAULT_LEVELS, parse_delay_levels
+from gateway.settings.models import GatewaySettings, RocketmqSettings
 from lmq.remoting.message_codec import BatchItem, encode_batch
 from tests.support.late_engine import make_late
 from tests.support.rocketmq import send_ext, send_frame

@@ -5,7 +5,7 @@ import pytest
 from gateway.door import Listen
 from gateway.rocketmq.door import DELAY_INTERVAL_MS
 from gateway.rocketmq.store_host import pack_address
-from gateway.settings import GatewaySettings, RocketmqSettings
+from gateway.settings.models import GatewaySettings, RocketmqSettings
 from tests.support.rocketmq_door import DoorSite
 
 

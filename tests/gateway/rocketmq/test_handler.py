@@ -5,7 +5,7 @@ import json
 import pytest
 
 from core.errors import LmqError
-from gateway.settings import RocketmqSettings
+from gateway.settings.models import RocketmqSettings
 from lmq.remoting.commands import FLAG_RESPONSE, HEADER_BINARY, Command, encode_command
 from lmq.remoting.message_codec import decode_records
 from tests.support.rocketmq import request_frame, send_frame

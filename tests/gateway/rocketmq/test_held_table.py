@@ -6,8 +6,8 @@ import pytest
 
 from gateway.pacing import SharedRates, UserRates
 from gateway.rocketmq.held_table import PAUSE_MS_MAX
-from gateway.settings import RocketmqSettings, UserSettings
-from gateway.user_limit_settings import UserLimitsSettings
+from gateway.settings.models import RocketmqSettings, UserSettings
+from gateway.settings.user_limits import UserLimitsSettings
 from lmq.remoting.signature import AccessKeys
 from tests.support.rocketmq import request_frame, send_frame, signed
 from tests.support.rocketmq_door import DoorSite, bodies_of

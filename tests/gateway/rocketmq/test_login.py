@@ -4,7 +4,7 @@ import pytest
 
 from gateway.auth.credentials import Refusal
 from gateway.rocketmq.login import CODES, REMARKS
-from gateway.settings import UserSettings
+from gateway.settings.models import UserSettings
 from lmq.remoting.signature import AccessKeys
 from tests.support.logins import quick_hash
 from tests.support.rocketmq import request_frame, send_frame, signed

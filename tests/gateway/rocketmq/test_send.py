@@ -9,7 +9,7 @@ from core.lmq.queue_name import mqtt_queue_name
 from core.message import FLAG_MARK
 from core.queues.full_queues import Room
 from core.store.dispatch_set import encode_names
-from gateway.settings import RocketmqSettings
+from gateway.settings.models import RocketmqSettings
 from lmq.remoting.commands import HEADER_BINARY, HEADER_JSON
 from lmq.remoting.message_codec import BatchItem, encode_batch
 from tests.support.rocketmq import send_ext, send_frame

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.rocketmq.send_pace import TOO_FAST
-from gateway.settings import RocketmqSettings
+from gateway.settings.models import RocketmqSettings
 from lmq.remoting.message_codec import BatchItem, encode_batch
 from tests.support.rocketmq import send_frame
 from tests.support.rocketmq_door import DoorSite, bodies_of

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from gateway.settings import RocketmqSettings
+from gateway.settings.models import RocketmqSettings
 from tests.support.rocketmq_door import DoorSite
 
 

@@ -8,7 +8,7 @@ import pytest
 from core.settings import StoreSettings
 from gateway.admin.asking import ask
 from gateway.rocketmq.store_host import find_host, pack_address, plain_host
-from gateway.settings import RocketmqSettings
+from gateway.settings.models import RocketmqSettings
 from lmq import Producer, PullConsumer
 from lmq.remoting.message_codec import decode_records
 from tests.support.gateway import ANY_PORT, running_gateway

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gateway.rocketmq.errors import CommandRefusedError
-from gateway.settings import RocketmqSettings
+from gateway.settings.models import RocketmqSettings
 from lmq.remoting.commands import Command
 from tests.support.full_definitions import set_room_for_definitions
 from tests.support.rocketmq_door import DoorSite, bodies_of

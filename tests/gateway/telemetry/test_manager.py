@@ -10,8 +10,8 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from core.store.embedded import EmbeddedEngine
-from gateway.observing_settings import TelemetrySettings
-from gateway.settings import SettingsError
+from gateway.settings.models import SettingsError
+from gateway.settings.observing import TelemetrySettings
 from gateway.telemetry.manager import Telemetry
 from lmq import Producer
 from tests.gateway.telemetry.test_choosing import NOT_SAMPLED, SAMPLED

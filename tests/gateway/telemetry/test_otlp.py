@@ -6,7 +6,7 @@ import pytest
 from prometheus_client.core import GaugeMetricFamily
 from pydantic import ValidationError
 
-from gateway.observing_settings import TelemetrySettings
+from gateway.settings.observing import TelemetrySettings
 from gateway.telemetry.otlp import STOP_S, OtlpSender
 from tests.support.telemetry import OtlpReceiver
 

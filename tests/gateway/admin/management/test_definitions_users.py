@@ -11,7 +11,7 @@ from gateway.auth.stored_users import StoredUsers
 from gateway.auth.user_quotas import UserQuotas
 from gateway.auth.users import check_password, hash_password
 from gateway.regex import compile_regex
-from gateway.settings import AuthSettings
+from gateway.settings.models import AuthSettings
 
 SALT = b"salt"
 HASH = base64.b64encode(SALT + hashlib.sha256(SALT + b"secret").digest()).decode()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.auth.users import hash_password
-from gateway.settings import AuthSettings, UserSettings
+from gateway.settings.models import AuthSettings, UserSettings
 from tests.support.admin import ELSEWHERE, declare, make_client, make_view, managed_gateway
 
 pytestmark = pytest.mark.asyncio

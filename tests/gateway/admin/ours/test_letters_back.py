@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gateway.settings import AuthSettings
+from gateway.settings.models import AuthSettings
 from lmq import Producer, PushConsumer, SimpleConsumer
 from tests.gateway.rocketmq.test_send_back import offset_of
 from tests.support.admin import managed_gateway

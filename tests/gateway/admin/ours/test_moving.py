@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from gateway.settings import AuthSettings
+from gateway.settings.models import AuthSettings
 from tests.support.admin import declare, managed_gateway
 from tests.support.admin_clients import add_user, publish
 

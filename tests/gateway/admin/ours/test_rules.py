@@ -6,8 +6,8 @@ import pytest
 
 from gateway.auth import rules as rules_module
 from gateway.auth.rule_book import MANY, RulesError
-from gateway.rule_settings import RuleSettings
-from gateway.settings import AuthSettings
+from gateway.settings.models import AuthSettings
+from gateway.settings.rules import RuleSettings
 from tests.support.admin import managed_gateway
 
 pytestmark = pytest.mark.asyncio

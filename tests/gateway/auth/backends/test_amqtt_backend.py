@@ -12,8 +12,8 @@ from cryptography.x509.oid import NameOID
 from gateway.auth.backends.amqtt_backend import AmqttBackend
 from gateway.auth.backends.question import NO, NOT_MINE, BackendError, Question, Verdict
 from gateway.auth.topic_rights import TopicQuestion
-from gateway.backend_settings import AmqttBackendSettings
-from gateway.settings import SettingsError
+from gateway.settings.backends import AmqttBackendSettings
+from gateway.settings.models import SettingsError
 from tests.support.amqtt_plugins import OwnPlugin
 from tests.support.http_server import HttpServer
 from tests.support.slapd import ADMIN, PEOPLE, SLAPD, Slapd

@@ -9,7 +9,7 @@ from gateway.auth.backends.chain import BackendChain, make_question
 from gateway.auth.backends.question import NO, NOT_MINE, BackendError, Reply, Verdict
 from gateway.auth.credentials import Credentials, Identity, Refusal
 from gateway.auth.tokens import Token
-from gateway.settings import AuthSettings
+from gateway.settings.models import AuthSettings
 from tests.support import tokens
 from tests.support.backends import ScriptedBackend
 from tests.support.logins import HandClock, HandWork, quick_hash

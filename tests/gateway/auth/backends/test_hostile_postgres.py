@@ -9,7 +9,7 @@ import pytest
 
 from gateway.auth.backends.question import BackendError, Question, Verdict
 from gateway.auth.backends.sql_backend import SqlBackend
-from gateway.backend_settings import SqlBackendSettings
+from gateway.settings.backends import SqlBackendSettings
 from tests.support.hostile_postgres import BEGIN, END, WELCOME, HostilePostgres, columns, message, row
 from tests.support.logins import quick_hash
 

@@ -4,8 +4,8 @@ import pytest
 
 from gateway.auth.backends.http_backend import HttpBackend
 from gateway.auth.backends.question import NO, Question, Verdict
-from gateway.backend_settings import HttpBackendSettings
-from gateway.settings import SettingsError
+from gateway.settings.backends import HttpBackendSettings
+from gateway.settings.models import SettingsError
 from tests.support.http_server import HttpServer
 
 pytestmark = pytest.mark.asyncio

@@ -9,7 +9,7 @@ import trustme
 
 from gateway.auth.backends.http_client import ANSWER_BYTES_MAX, EVENTS_AT_A_TIME, HttpClient, make_tls
 from gateway.auth.backends.question import BackendError
-from gateway.settings import SettingsError
+from gateway.settings.models import SettingsError
 from tests.support.http_server import HttpServer
 
 pytestmark = pytest.mark.asyncio

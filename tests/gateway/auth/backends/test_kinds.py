@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from gateway.auth.backends.kinds import KINDS, describe_clear, make_backends
-from gateway.backend_settings import KINDS as SETTINGS
-from gateway.settings import AuthSettings, SettingsError
+from gateway.settings.backends import KINDS as SETTINGS
+from gateway.settings.models import AuthSettings, SettingsError
 
 
 def test_each_kind_of_the_settings_is_made():

@@ -6,8 +6,8 @@ import pytest
 
 from gateway.auth.backends.question import BackendError, Question, Verdict
 from gateway.auth.backends.sql_backend import SqlBackend
-from gateway.backend_settings import SqlBackendSettings
-from gateway.settings import SettingsError
+from gateway.settings.backends import SqlBackendSettings
+from gateway.settings.models import SettingsError
 from tests.support.logins import quick_hash
 from tests.support.postgres import PostgresServer, find_tool
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from gateway.auth.backends.question import NO, NOT_MINE, Reply, Verdict
 from gateway.auth.backends.reply_memory import ENTRY_BYTES, ReplyMemory
-from gateway.backend_settings import BackendSettings
+from gateway.settings.backends import BackendSettings
 
 YES = Reply(Verdict.YES, ("a",))
 

@@ -8,7 +8,7 @@ from gateway.auth.backends.question import BackendError
 from gateway.auth.backends.reply_rules import RULES_MAX, read_rules
 from gateway.auth.rule import make_rules
 from gateway.auth.rule_book import RuleBook
-from gateway.rule_settings import RuleSettings
+from gateway.settings.rules import RuleSettings
 
 ACL = [
     {"permission": "deny", "action": "publish", "topic": "plant/${clientid}/secret"},

@@ -9,8 +9,8 @@ from gateway.auth.backends import sql_backend
 from gateway.auth.backends.question import BackendError, Question, Verdict
 from gateway.auth.backends.sql_backend import SqlBackend, open_database, read_groups
 from gateway.auth.users import hash_for_scram, hash_password
-from gateway.backend_settings import SqlBackendSettings
-from gateway.settings import SettingsError
+from gateway.settings.backends import SqlBackendSettings
+from gateway.settings.models import SettingsError
 from tests.support.logins import quick_hash
 
 pytestmark = pytest.mark.asyncio

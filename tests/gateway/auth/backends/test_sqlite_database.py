@@ -8,7 +8,7 @@ import pytest
 
 from gateway.auth.backends.question import BackendError
 from gateway.auth.backends.sqlite_database import SqliteDatabase
-from gateway.settings import SettingsError
+from gateway.settings.models import SettingsError
 
 QUERY = "SELECT word FROM words WHERE name = :name"
 FOREVER = "WITH RECURSIVE n(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM n) SELECT max(k) FROM n WHERE :name = :name"

@@ -6,7 +6,7 @@ from gateway.commands.bench.load import run
 from gateway.commands.bench.plan import Plan
 from gateway.commands.doors.place import Door, Place
 from gateway.commands.doors.traffic import LinkError
-from gateway.settings import AuthSettings
+from gateway.settings.models import AuthSettings
 from tests.support.gateway import running_gateway
 
 pytestmark = pytest.mark.asyncio

@@ -5,7 +5,7 @@ import pytest
 from gateway.commands.doors.amqp import AmqpLink
 from gateway.commands.doors.place import Door, Place, Tls
 from gateway.commands.doors.traffic import LinkError, Outgoing
-from gateway.settings import AmqpSettings
+from gateway.settings.models import AmqpSettings
 from tests.support.admin import declare
 from tests.support.certificates import authority_file, server_files
 from tests.support.gateway import ANY_PORT, running_gateway

@@ -8,7 +8,7 @@ import pytest
 from gateway.commands.doors.mqtt import MqttLink
 from gateway.commands.doors.place import Door, Place, Tls
 from gateway.commands.doors.traffic import AckMode, LinkError, Outgoing, Wanted
-from gateway.settings import AuthSettings, MqttSettings
+from gateway.settings.models import AuthSettings, MqttSettings
 from tests.support.certificates import authority_file, server_files
 from tests.support.gateway import ANY_PORT, running_gateway
 

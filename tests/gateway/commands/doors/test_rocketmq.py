@@ -7,7 +7,7 @@ import pytest
 from gateway.commands.doors.place import Door, Place
 from gateway.commands.doors.rocketmq import RocketmqLink
 from gateway.commands.doors.traffic import AckMode, LinkError, Outgoing, Start, StartKind, Wanted
-from gateway.settings import AuthSettings
+from gateway.settings.models import AuthSettings
 from tests.support.gateway import running_gateway
 
 pytestmark = pytest.mark.asyncio

@@ -5,7 +5,7 @@ import pytest
 from gateway.auth.rule import Subject, make_rules
 from gateway.commands.mosquitto.access import read_acl, read_passwords, user_pattern
 from gateway.commands.mosquitto.lines import MosquittoFileError, split_lines
-from gateway.rule_settings import RuleSettings
+from gateway.settings.rules import RuleSettings
 
 
 def read(text):

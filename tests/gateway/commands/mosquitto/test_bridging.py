@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.bridge_settings import BridgeSettings
 from gateway.commands.mosquitto.bridging import Bridge
 from gateway.commands.mosquitto.lines import MosquittoFileError, split_lines
+from gateway.settings.bridges import BridgeSettings
 
 
 def bridge(*lines):

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.auth import rules
 from gateway.auth.rule_book import MANY
-from gateway.rule_settings import RuleSettings
+from gateway.settings.rules import RuleSettings
 from lmq.remoting.signature import AccessKeys
 from tests.support.rocketmq_access import (
     CREATE_ACL,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gateway.rocketmq.transactions.half import read_half
-from gateway.settings import UserSettings
+from gateway.settings.models import UserSettings
 from lmq.remoting.message_codec import BatchItem, encode_batch
 from lmq.remoting.signature import AccessKeys
 from tests.support.rocketmq import request_frame, send_ext, send_frame, signed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.settings import RocketmqSettings
+from gateway.settings.models import RocketmqSettings
 from lmq.remoting.message_codec import decode_stored
 from tests.support.rocketmq_door import DoorSite, bodies_of, records_of
 from tests.support.rocketmq_transactions import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.settings import RocketmqSettings
+from gateway.settings.models import RocketmqSettings
 from lmq.remoting.commands import Command
 from lmq.remoting.message_codec import decode_stored
 from tests.support.rocketmq import request_frame
