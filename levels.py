@@ -18,11 +18,11 @@ LOOPS = {  # of each message: -O2 takes half as long again as -O1, and a benchma
 RARE = {  # others reach into their classes; no load of messages runs a thousandth of its instructions here
     "core": "engine metrics room",
     "core/store": "checked_file segments",
-    "gateway": "flush_thread",
     "gateway/amqp": "channel first_message heartbeat",
     "gateway/mqtt": "holding leaving services",
     "gateway/net": "endpoint",
     "gateway/rocketmq": "held",
+    "gateway/runtime": "flush_thread",
 }
 QUICK, SLOW = (
     {f"{folder}/{name}.py" for folder, names in of.items() for name in names.split()} for of in (LOOPS, RARE)

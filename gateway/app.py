@@ -25,11 +25,9 @@ from gateway.auth.users import User
 from gateway.bridges.manager import Bridges
 from gateway.certificate_watch import LOOK_INTERVAL_MS as CERTIFICATES_INTERVAL_MS
 from gateway.compiled import find_warnings
-from gateway.disk_threads import PrepareThread, RoomWatch
 from gateway.door import ADMIN, Door, find_listening
 from gateway.event_stream.stream import DROPS_INTERVAL_MS, EventStream
 from gateway.events import Actor, Kind
-from gateway.flush_thread import FlushThread
 from gateway.listeners import Listeners
 from gateway.logs import set_up_logs
 from gateway.memory import LOOK_INTERVAL_MS as MEMORY_INTERVAL_MS, MemoryWatch
@@ -43,7 +41,9 @@ from gateway.net.paces import AllPaces
 from gateway.net.shares import Shares
 from gateway.net.watermarks import Watermarks
 from gateway.rocketmq.door import RocketmqDoor
-from gateway.runtime import Alarm, BrokerTimer, Clock, CoarseTimer, TurnRunner
+from gateway.runtime.disk_threads import PrepareThread, RoomWatch
+from gateway.runtime.flush_thread import FlushThread
+from gateway.runtime.loop import Alarm, BrokerTimer, Clock, CoarseTimer, TurnRunner
 from gateway.settings.changes import find_changes, log_changes, settings_in_force
 from gateway.settings.models import GatewaySettings
 from gateway.telemetry.manager import Telemetry

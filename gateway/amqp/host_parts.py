@@ -14,7 +14,7 @@ from gateway.amqp.leases import Leases
 from gateway.amqp.policies import Policies
 from gateway.amqp.queue_pops import QueuePops
 from gateway.amqp.shared_queue import TAKE_COUNT_MAX
-from gateway.chores import Chores
+from gateway.runtime.chores import Chores
 
 TABLE = "amqp"
 

@@ -24,7 +24,7 @@ from gateway.amqp.queue_pops import GROUP
 from gateway.amqp.queue_rows import QueueRows
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
-from gateway.chores import AT_ONCE, Chores
+from gateway.runtime.chores import AT_ONCE, Chores
 
 TABLE = "amqp_vhosts"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from gateway.audit.files import AuditFiles
 from gateway.audit.writer import Counts, Writer
 from gateway.events import Event, Events
-from gateway.runtime import Clock
+from gateway.runtime.loop import Clock
 from gateway.settings.audit import AuditSettings
 from gateway.settings.models import SettingsError
 

@@ -45,7 +45,7 @@ from gateway.auth.topic_rights import TopicRights
 from gateway.auth.user_quotas import UserQuotas
 from gateway.auth.users import User
 from gateway.events import Events
-from gateway.runtime import Clock
+from gateway.runtime.loop import Clock
 from gateway.settings.models import AuthSettings
 from gateway.settings.way_names import JWT, USERS, Ways
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from gateway.auth.backends.http_client import HttpClient
 from gateway.auth.backends.question import BackendError
 from gateway.logs import said
-from gateway.runtime import Clock
+from gateway.runtime.loop import Clock
 from gateway.settings.jwt import JwtSettings
 from gateway.settings.models import SettingsError
 

@@ -23,7 +23,7 @@ from gateway.address import pack_network
 from gateway.auth.check_threads import THREADS_MAX, SlowWork
 from gateway.auth.digest_memory import DigestMemory
 from gateway.auth.penalty_box import PenaltyBox
-from gateway.runtime import Clock
+from gateway.runtime.loop import Clock
 from gateway.settings.penalties import PenaltySettings
 
 LOGGER = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ from gateway.auth.key_set import KeySet
 from gateway.auth.password_checks import Attempt, PasswordChecks
 from gateway.auth.tokens import NEVER_MS, TOKEN_BYTES_MAX, Token, TokenError, UnknownKeyError, is_token, read_claims
 from gateway.logs import said
-from gateway.runtime import Clock, Timed
+from gateway.runtime.loop import Clock, Timed
 from gateway.settings.jwt import JwtSettings
 from gateway.settings.models import SettingsError
 

@@ -25,7 +25,7 @@ from gateway.amqp.virtual_hosts import VirtualHosts
 from gateway.event_stream.exchange import EVENT_EXCHANGE, block_of
 from gateway.event_stream.topics import Who, body_of, topic_of
 from gateway.events import Actor, Event, Events, Kind
-from gateway.runtime import Clock
+from gateway.runtime.loop import Clock
 from gateway.settings.observing import EventsSettings
 
 LOGGER = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from core.broker import Broker
 from core.errors import LmqError
-from gateway.chores import Chores
+from gateway.runtime.chores import Chores
 
 SESSION_KEY = b"mqtt/session/"  # begins the key that a session is claimed by, before the client identifier
 

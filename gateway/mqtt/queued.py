@@ -14,9 +14,9 @@ from typing import NamedTuple
 from core.broker import Broker
 from core.lmq.waiters import Reader
 from core.message import AWAY, StoredBatch
-from gateway.chores import Chores
 from gateway.mqtt.queued_limits import QueuedLimits, RowTable, WaitingMax
 from gateway.mqtt.session import Subscription
+from gateway.runtime.chores import Chores
 
 SUMS = 16  # of a queue at the limit
 STEP_COUNT = 16  # subscriptions that are looked at in one step, some 50 us

@@ -16,7 +16,6 @@ from core.lmq.queue_name import mqtt_queue_name
 from core.metrics import DoorMetrics
 from gateway.auth.permissions import Permissions
 from gateway.auth.topic_rights import Asking
-from gateway.chores import Chores
 from gateway.mqtt.delivery import Delivery
 from gateway.mqtt.exclusive import Exclusive
 from gateway.mqtt.handover import Handover
@@ -40,6 +39,7 @@ from gateway.mqtt.sieve import has_own_form
 from gateway.mqtt.sys_tree import SysTree
 from gateway.mqtt.topics import is_shared, plain_filter, split_replay
 from gateway.net.protocol import Transport
+from gateway.runtime.chores import Chores
 
 GRANTED_QOS_MAX = 2
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 
 from core.lmq.retained import filter_matches
 from core.reserved import SYS_ROOT
-from gateway.chores import Chores
 from gateway.mqtt.answers import encode_plain_publish
 from gateway.mqtt.packets import RETAIN_AS_PUBLISHED
 from gateway.mqtt.session import GONE, Session, Subscription
 from gateway.mqtt.topics import EXCLUSIVE_PREFIX, plain_filter
+from gateway.runtime.chores import Chores
 
 _FIRST = b"$SYS/"
 _MINUTES = (1, 5, 15)

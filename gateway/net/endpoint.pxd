@@ -1,7 +1,7 @@
 import cython
 
 from gateway.net.shares cimport Shares
-from gateway.runtime cimport Clock, CoarseTimer, TurnRunner
+from gateway.runtime.loop cimport Clock, CoarseTimer, TurnRunner
 
 
 @cython.final

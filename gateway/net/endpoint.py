@@ -12,7 +12,7 @@ from gateway.net.limits import ConnectionLimits, ListenerLimits
 from gateway.net.paces import NO_LIMITS, AddressRates, Connects, ListenerRates, Paces
 from gateway.net.protocol import HandlerFactory, Transport
 from gateway.net.shares import Shares
-from gateway.runtime import Clock, CoarseTimer, TurnRunner
+from gateway.runtime.loop import Clock, CoarseTimer, TurnRunner
 from gateway.settings.limits import AddressLimitsSettings
 from gateway.settings.way_names import Ways
 

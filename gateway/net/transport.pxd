@@ -4,7 +4,7 @@ from gateway.net.endpoint cimport Endpoint
 from gateway.net.protocol cimport ConnectionHandler, Transport
 from gateway.net.shares cimport Shares
 from gateway.net.streams.plain cimport PlainStream
-from gateway.runtime cimport CoarseTimer
+from gateway.runtime.loop cimport CoarseTimer
 
 
 cdef class SocketTransport(Transport):

@@ -17,7 +17,7 @@ from gateway.rocketmq.handler import RocketmqHandler
 from gateway.rocketmq.inventory import RocketmqInventory
 from gateway.rocketmq.services import RocketmqServices
 from gateway.rocketmq.store_host import DEFAULT_ADDRESS, LOOPBACK, find_host, pack_address
-from gateway.runtime import TICK_MS
+from gateway.runtime.loop import TICK_MS
 from gateway.settings.listen import TlsSettings
 from gateway.settings.models import GatewaySettings, RocketmqSettings
 

@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-import gateway.flush_thread
-from gateway.flush_thread import FlushThread
+import gateway.runtime.flush_thread
+from gateway.runtime.flush_thread import FlushThread
 from tests.support import mqtt
 from tests.support.gateway import running_gateway
 from tests.support.simulated_disk import LETTER, NAMES, SOME, SimulatedDisk
@@ -16,7 +16,7 @@ from tests.support.store import read_queue
 
 pytestmark = pytest.mark.slow
 
-IS_COMPILED = not str(gateway.flush_thread.__file__).endswith(".py")
+IS_COMPILED = not str(gateway.runtime.flush_thread.__file__).endswith(".py")
 LIVES = 5
 TOPIC_KEY = b"LMQ_PARENT/0"
 

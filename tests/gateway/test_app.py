@@ -21,7 +21,7 @@ from gateway.app import Gateway
 from gateway.net import connection_table, transport
 from gateway.net.listener import ListenError
 from gateway.net.shares import READS_NS, Shares
-from gateway.runtime import Clock
+from gateway.runtime.loop import Clock
 from gateway.settings.models import AdminSettings, AmqpSettings, MqttSettings, RocketmqSettings
 from tests.support import amqp
 from tests.support.commands import run_python

@@ -9,7 +9,7 @@ from gateway.carriage import Carriage
 from gateway.certificate_watch import DAY_S, CertificateWatch
 from gateway.door import Listen
 from gateway.net.streams.certificate_file import WARN_S
-from gateway.runtime import Clock
+from gateway.runtime.loop import Clock
 from tests.support.certificates import issue
 from tests.support.gateway import ANY_PORT
 from tests.support.listening import tls

@@ -13,7 +13,7 @@ import httpx
 import pika
 import pytest
 
-from gateway.runtime import Clock
+from gateway.runtime.loop import Clock
 from gateway.settings.models import AuthSettings, SettingsError
 from tests.support import mqtt
 from tests.support.admin import make_client, make_view

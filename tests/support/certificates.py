@@ -13,7 +13,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 
 from gateway.net.streams.tls_context import TlsFiles
-from gateway.runtime import Clock
+from gateway.runtime.loop import Clock
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="lmq-certificates-")
 EXPIRED_AT = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)

@@ -18,7 +18,7 @@ from gateway.net.limits import ConnectionLimits
 from gateway.net.listener import Listener
 from gateway.net.protocol import ConnectionHandler
 from gateway.net.shares import Shares
-from gateway.runtime import Clock, CoarseTimer, TurnRunner
+from gateway.runtime.loop import Clock, CoarseTimer, TurnRunner
 
 UNACKED_AT, SEGMENTS_IN_AT = 24, 140  # of Linux's struct tcp_info
 QUICK_ACKS = pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="the system acknowledges as it likes")

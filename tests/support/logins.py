@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 
-from gateway.runtime import Clock
+from gateway.runtime.loop import Clock
 
 
 class HandWork:

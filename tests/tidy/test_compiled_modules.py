@@ -22,7 +22,7 @@ HEADERS = {
     "gateway/mqtt/varint.pxd",
     "gateway/net/socket_calls.pxd",
     "gateway/net/streams/masks.pxd",
-    "gateway/sync_calls.pxd",
+    "gateway/runtime/sync_calls.pxd",
     "lmq/remoting/integers.pxd",
 }
 

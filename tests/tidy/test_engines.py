@@ -17,7 +17,11 @@ DOORS = tuple(f"tests/{name}/" for name in ("conformance", "gateway", "integrati
 # Worlds and gateways take an engine that `engines` gives.
 OPENS = re.compile(r"\b(EmbeddedEngine|make_broker)\(")
 # No door is opened there: what runs the broker's turns, and a late engine that has nothing away.
-OTHERS = {"tests/gateway/test_chores.py", "tests/gateway/test_runtime.py", "tests/gateway/rocketmq/pop/test_dead.py"}
+OTHERS = {
+    "tests/gateway/runtime/test_chores.py",
+    "tests/gateway/runtime/test_loop.py",
+    "tests/gateway/rocketmq/pop/test_dead.py",
+}
 MARK = re.compile(r"pytest\.mark\.(at_once|here)\b(?!\(reason=)")
 
 

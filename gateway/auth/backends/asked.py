@@ -24,7 +24,7 @@ from gateway.auth.backends.reply_memory import ReplyMemory
 from gateway.auth.tokens import TAGS, Token
 from gateway.auth.topic_rights import TopicQuestion
 from gateway.logs import said
-from gateway.runtime import Clock
+from gateway.runtime.loop import Clock
 
 LOGGER = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from gateway.auth.credentials import PASSWORD_BYTES_MAX, Credentials, Refusal
 from gateway.auth.password_checks import Attempt, PasswordChecks
 from gateway.auth.penalty_box import PenaltyBox
 from gateway.auth.tokens import Token, is_name
-from gateway.runtime import Clock
+from gateway.runtime.loop import Clock
 from gateway.settings.way_names import BACKENDS
 
 RUNNING_MAX = 256  # logins under way; each back end has a bound of its own

@@ -7,7 +7,7 @@ from pamqp.commands import Basic, Channel, Confirm, Exchange, Queue
 
 from core.message import STEP_DISPATCHES
 from gateway.amqp.connection import FRAMES_AT_ONCE
-from gateway.chores import AT_ONCE
+from gateway.runtime.chores import AT_ONCE
 from tests.support import amqp
 from tests.support.amqp_door import AmqpWorld
 

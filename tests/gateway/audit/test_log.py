@@ -6,7 +6,7 @@ import pytest
 
 from gateway.audit.log import AuditLog, make_line
 from gateway.events import Actor, Event, Events, Kind
-from gateway.runtime import Clock
+from gateway.runtime.loop import Clock
 from gateway.settings.audit import AuditSettings
 from gateway.settings.models import SettingsError
 

@@ -5,7 +5,7 @@ from gateway.auth.credentials import Identity
 from gateway.auth.permissions import ALL
 from gateway.auth.recheck import EXPIRED, LOOKS_A_STEP, TURNED_OUT, find_reason, recheck
 from gateway.auth.tokens import Token
-from gateway.runtime import Clock
+from gateway.runtime.loop import Clock
 from gateway.settings.models import AuthSettings
 from tests.support.logins import HandWork
 

@@ -10,7 +10,7 @@ from gateway.auth.authenticator import Authenticator
 from gateway.auth.credentials import Credentials, Identity, Refusal
 from gateway.auth.token_logins import ENTRY_BYTES, TokenMemory, read_keys
 from gateway.auth.tokens import TOKEN_BYTES_MAX, Token
-from gateway.runtime import Clock, CoarseTimer
+from gateway.runtime.loop import Clock, CoarseTimer
 from gateway.settings.jwt import JwtSettings
 from gateway.settings.models import AuthSettings, SettingsError
 from tests.support.logins import HandClock, HandWork, quick_hash

@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from gateway.chores import AT_ONCE
 from gateway.mqtt.claims import SESSION_KEY
+from gateway.runtime.chores import AT_ONCE
 from tests.support import mqtt
 from tests.support.late_engine import make_late
 

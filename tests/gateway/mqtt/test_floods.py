@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from core.message import RETAINED_DISPATCHES, STEP_DISPATCHES
-from gateway.chores import AT_ONCE
 from gateway.mqtt.delivery import STARTED_AT_ONCE, TURN_RUNS_MAX
+from gateway.runtime.chores import AT_ONCE
 from tests.support import mqtt
 
 COUNT = 300

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.auth.backends.asked import AskedBackend
 from gateway.auth.backends.question import NO, NOT_MINE, BackendError, Question, Verdict
-from gateway.runtime import Clock
+from gateway.runtime.loop import Clock
 from gateway.settings.backends import LdapBackendSettings
 from gateway.settings.models import SettingsError
 from tests.support.slapd import ADMIN, BASE, PEOPLE, SLAPD, Slapd

@@ -10,8 +10,8 @@ from core.errors import DiskFullError, FlushFailedError
 from core.room import Room
 from core.settings import KIB, StoreSettings
 from core.store import mapped_file, segments
-from gateway import disk_threads
-from gateway.disk_threads import (
+from gateway.runtime import disk_threads
+from gateway.runtime.disk_threads import (
     PREPARE_BUSY_S,
     PREPARE_IDLE_S,
     PREPARE_INTERVAL_S,
@@ -119,7 +119,7 @@ async def test_step_is_wanted_when_it_is_time_to_look_at_the_room_again(least_by
 
 @pytest.mark.asyncio
 async def test_disk_that_refuses_is_told_on_the_loop_and_ends_the_thread(caplog):
-    caplog.set_level(logging.CRITICAL, "gateway.disk_threads")
+    caplog.set_level(logging.CRITICAL, "gateway.runtime.disk_threads")
     told = asyncio.get_running_loop().create_future()
     log = Log(OSError(5, "input/output error"))
     thread = PrepareThread(log, asyncio.get_running_loop(), told.set_result, Disk().watch)

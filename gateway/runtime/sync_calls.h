@@ -1,4 +1,4 @@
-/* The C of gateway/sync_calls.pxd: rounds of syncs that need no interpreter. */
+/* The C of gateway/runtime/sync_calls.pxd: rounds of syncs that need no interpreter. */
 #ifndef LMQ_SYNC_CALLS_H
 #define LMQ_SYNC_CALLS_H
 

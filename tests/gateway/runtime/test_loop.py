@@ -10,7 +10,7 @@ from core.broker import Broker
 from core.lmq.waiters import Reader
 from core.metrics import Metrics
 from core.store.embedded import EmbeddedEngine
-from gateway.runtime import AHEAD_MAX_MS, TICK_MS, TURN_BYTES, Alarm, Clock, CoarseTimer, TurnRunner
+from gateway.runtime.loop import AHEAD_MAX_MS, TICK_MS, TURN_BYTES, Alarm, Clock, CoarseTimer, TurnRunner
 from tests.support.connections import StillClock
 from tests.support.store import open_store
 
@@ -180,7 +180,7 @@ def test_deadline_that_is_told_of_later_is_met_as_soon(clock):
 
 
 def test_work_that_fails_stops_no_other(clock, caplog):
-    caplog.set_level(logging.CRITICAL, "gateway.runtime")
+    caplog.set_level(logging.CRITICAL, "gateway.runtime.loop")
     timer = CoarseTimer(clock)
     start_ms = clock.now_ms()
     failing, working = Timed(start_ms + 100), Timed(start_ms + 100)

@@ -10,8 +10,8 @@ import pytest
 
 from core.errors import DiskFullError, FlushFailedError
 from core.store.flush import Flush
-from gateway import flush_thread
-from gateway.flush_thread import TELL_NS, TOLD_AT_ONCE, FlushThread
+from gateway.runtime import flush_thread
+from gateway.runtime.flush_thread import TELL_NS, TOLD_AT_ONCE, FlushThread
 
 
 class Store:
@@ -138,7 +138,7 @@ async def test_files_beside_are_synced_before_the_flush_counts_as_done(tmp_path)
 @pytest.mark.asyncio
 @pytest.mark.parametrize("step", [None, lambda: None])
 async def test_a_file_beside_that_the_disk_refuses_fails_the_flush(tmp_path, caplog, step):
-    caplog.set_level(logging.CRITICAL, "gateway.flush_thread")
+    caplog.set_level(logging.CRITICAL, "gateway.runtime.flush_thread")
     store = Store(tmp_path / "f", step)
     store.beside = list(os.pipe())  # which cannot be synced
     thread, rounds, _ = make(store)
@@ -223,7 +223,7 @@ def refuse():
 @pytest.mark.asyncio
 @pytest.mark.parametrize(("step", "ending"), [(refuse, "refused"), (None, "refused")])
 async def test_failed_sync_is_told_as_an_error_of_the_core_and_ends_the_thread(tmp_path, caplog, step, ending):
-    caplog.set_level(logging.CRITICAL, "gateway.flush_thread")
+    caplog.set_level(logging.CRITICAL, "gateway.runtime.flush_thread")
     store = Store(tmp_path / "f", step)
     if step is None:
         store.fd, _ = os.pipe()  # which cannot be synced
@@ -257,7 +257,7 @@ class FullDisk:
 @pytest.mark.asyncio
 async def test_what_finds_no_room_waits_for_some_and_is_safe_then(tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(flush_thread, "ROOM_WAIT_S", 0.001)
-    caplog.set_level(logging.INFO, "gateway.flush_thread")
+    caplog.set_level(logging.INFO, "gateway.runtime.flush_thread")
     step = FullDisk()
     store = Store(tmp_path / "f", step)
     thread, rounds, took = make(store)
@@ -278,7 +278,7 @@ async def test_what_finds_no_room_waits_for_some_and_is_safe_then(tmp_path, capl
 @pytest.mark.asyncio
 async def test_stop_does_not_wait_for_room(tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(flush_thread, "ROOM_WAIT_S", 0.001)
-    caplog.set_level(logging.CRITICAL, "gateway.flush_thread")
+    caplog.set_level(logging.CRITICAL, "gateway.runtime.flush_thread")
     step = FullDisk()
     store = Store(tmp_path / "f", step)
     thread, rounds, took = make(store)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.lmq.waiters import Reader
-from gateway.chores import AT_ONCE, ROUND, TURN_NS, Chores
+from gateway.runtime.chores import AT_ONCE, ROUND, TURN_NS, Chores
 from tests.support.broker import make_broker
 from tests.support.store import NOW_MS, open_store
 

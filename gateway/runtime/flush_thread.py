@@ -13,9 +13,9 @@ from functools import partial
 from typing import Protocol
 
 from core.errors import DiskFullError, FlushFailedError, LmqError
-from gateway import sync_calls
-from gateway.disk_threads import as_core_error, join
-from gateway.sync_calls import (
+from gateway.runtime import sync_calls
+from gateway.runtime.disk_threads import as_core_error, join
+from gateway.runtime.sync_calls import (
     BESIDE,
     COUNT,
     COUNT_BESIDE,

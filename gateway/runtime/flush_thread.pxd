@@ -1,4 +1,4 @@
-from gateway cimport sync_calls
+from gateway.runtime cimport sync_calls
 
 
 cdef class FlushThread:

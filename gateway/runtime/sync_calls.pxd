@@ -1,7 +1,7 @@
-# The C form of gateway/sync_calls.py.
+# The C form of gateway/runtime/sync_calls.py.
 from libc.stdint cimport int64_t
 
-cdef extern from "gateway/sync_calls.h" nogil:
+cdef extern from "gateway/runtime/sync_calls.h" nogil:
     int lmq_sync_files(int asked_fd, int done_fd, int64_t *work) except -1
     void lmq_sync_beside(int64_t *work)
 

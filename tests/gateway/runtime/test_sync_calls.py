@@ -7,7 +7,7 @@ from array import array
 import pytest
 
 from core.store.sync_plan import FDS_BESIDE_MAX
-from gateway.sync_calls import (
+from gateway.runtime.sync_calls import (
     BESIDE,
     BESIDE_MAX,
     COUNT,
