@@ -17,7 +17,7 @@ class LogFile(NamedTuple):
     last_ms: int | None  # about when the last one was
     is_newest: bool  # messages are still written to it
     is_due: bool  # past its time, or over the size: it goes when nobody needs it
-    needed: int | None = None  # entries of queues in it that somebody needs, where they were counted
+    needed: int | None = None  # entries of queues in it that a reader needs, where they were counted
 
     @property
     def name(self) -> str:
@@ -26,5 +26,5 @@ class LogFile(NamedTuple):
 
     @property
     def is_held(self) -> bool:
-        """Whether its time is over, and it stays all the same: somebody needs it, or it is damaged."""
+        """Whether its time is over, and it stays all the same: a reader needs it, or it is damaged."""
         return self.is_due and self.needed != 0

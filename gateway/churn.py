@@ -1,4 +1,4 @@
-"""What connects most often lately, so that what does so in a loop has a name; in bounded memory, whatever comes.
+"""Counts which clients connect most often lately, so that one that does so in a loop has a name; in bounded memory.
 
 Connections are counted by address, logins by client, user and address, each with its outcome. The count is that of
 Misra and Gries: when there are KEYS_MAX others, all of them count one less. So each number is too low by

@@ -1,4 +1,4 @@
-"""What this process runs of the compiled modules, and why of none."""
+"""Finds what an operator should know of the compiled modules: that there are none, and why, or that some are old."""
 
 from __future__ import annotations
 

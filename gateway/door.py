@@ -138,7 +138,7 @@ class Door(ABC):
     @property
     @abstractmethod
     def handlers(self) -> Iterable[Visitor]:
-        """The connections that somebody came in by."""
+        """The connections whose clients have logged in."""
 
     @abstractmethod
     def connect(self, transport: Transport) -> ConnectionHandler:

@@ -1,7 +1,7 @@
-"""What operators want to know of: who came in, and who made, changed or removed what. One place for all doors.
+"""What operators want to know of: which clients came in, and which users made, changed or removed what.
 
-Listeners are told; as long as there are none, telling costs a look at an empty tuple. Nothing of the
-data path is told.
+All doors tell their events here, and listeners get them; as long as there are none, telling costs a look at an empty
+tuple. Nothing of the data path is told.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Events:
 
     @property
     def is_heard(self) -> bool:
-        """Whether somebody listens; what is dear to be told may be left out else."""
+        """Whether a listener is there; else what is dear to be told may be left out."""
         return bool(self._listeners)
 
     def listen(self, listener: Listener) -> None:
@@ -128,7 +128,7 @@ class Events:
 
 
 class Actor:
-    """By whose doing things happen: a connection with its user, or somebody that asks the admin API.
+    """What makes things happen: a connection with its user, or a caller of the admin API.
 
     Args:
         events: Where it is told.

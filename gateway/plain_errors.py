@@ -1,4 +1,4 @@
-"""What is wrong with a value that was said, in plain sentences where pydantic has a programmer's."""
+"""Says in plain sentences what is wrong with a value, where pydantic's sentences are for programmers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """How the members of a group share out a topic's queues.
 
 All members are given the same queues and client identifiers, both sorted, and each finds its own share, so that every
-queue is somebody's and nobody's twice. The shares are those of Apache's Java client: a group may have members of both.
+queue belongs to exactly one. The shares are those of Apache's Java client: a group may have members of both.
 """
 
 from __future__ import annotations

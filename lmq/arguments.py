@@ -1,4 +1,4 @@
-"""What producers and consumers are given is looked at when it is given, so that a mistake is told where it was made."""
+"""Checks the arguments of producers and consumers at once, so that a mistake is told where it was made."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class RetainedMessages:
 
     Beside the table there is a tree of the topics' levels, so that a filter's match looks at no topic outside its
     literal levels. Topics that share no more levels with others cost one entry of it. And there is a map of the
-    records' versions, by which somebody goes through them in the order in which they were stored, and goes on later.
+    records' versions, by which a reader goes through them in the order in which they were stored, and goes on later.
 
     Args:
         table: Rows of topic and record.

@@ -134,7 +134,7 @@ class LevelledQueue:
         return self._name_level(level)
 
     def watch(self, on_opened: Callable[[int], None]) -> None:
-        """Tell somebody else, too, which light queues levels have from now on."""
+        """Tell one more listener which light queues levels have from now on."""
         self._watchers.append(on_opened)
 
     def unwatch(self, on_opened: Callable[[int], None]) -> None:

@@ -99,7 +99,7 @@ def make_folder(path: Path) -> None:
     if not path.is_dir():
         make_folder(path.parent)
         path.mkdir(exist_ok=True)
-    with suppress(PermissionError):  # somebody else's folder: its maker saw to it
+    with suppress(PermissionError):  # another user's folder: its maker saw to it
         sync_folder(path.parent)
 
 

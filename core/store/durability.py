@@ -22,7 +22,7 @@ def _nothing() -> None:
 class Durability:
     """Calls back when what was written is safe.
 
-    The runtime sets `request_flush`, called when somebody waits. Upon that it calls `begin_flush`, carries out a flush
+    The runtime sets `request_flush`, called when a caller waits. Upon that it calls `begin_flush`, carries out a flush
     of the store, in part on a thread of its own, and calls `end_flush`, then `tell_more` until all were told.
 
     Args:

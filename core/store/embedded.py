@@ -98,7 +98,7 @@ class EmbeddedEngine(Engine):
         return size
 
     def make_route(self, topic: bytes, queue_id: int, prefix: bytes, names: Sequence[bytes]) -> Route:
-        """Return a route; equal lists of names share their set while somebody holds it."""
+        """Return a route; equal lists of names share their set while a caller holds it."""
         return self.store.make_route(topic, queue_id, prefix, names)
 
     # Write

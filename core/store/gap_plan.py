@@ -1,6 +1,6 @@
 """Which parts of a full segment stay, and how the gaps between them are to be written.
 
-What stays are the records that somebody needs, those between them where too little lies to be worth a gap, and the
+What stays are the records that a reader needs, those between them where too little lies to be worth a gap, and the
 records of the dispatch sets that any of these name. Only what stays is read.
 """
 

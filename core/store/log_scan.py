@@ -44,7 +44,7 @@ class LogScan:
         """Return where the next sound record starts, `limit` or more where there is none."""
         way_on = find_way_on(view, base, pos)
         if way_on > pos:
-            return way_on  # punched out since somebody was there, or while we read
+            return way_on  # punched out since a reader was there, or while we read
         found = find_sound(self._scratch, view, base, pos, limit)
         end = found if found >= 0 else limit
         self.damaged.append((base + pos, base + end))

@@ -1,4 +1,4 @@
-"""Which part of a log there is to read, and which there is not though it was written: what a reader begins with."""
+"""Tells which part of a log is there to read, and which part was written and is missing, before a reader begins."""
 
 from __future__ import annotations
 

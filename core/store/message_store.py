@@ -155,7 +155,7 @@ class MessageStore:
         return self._head.next_offset(queue_ref)
 
     def make_dispatch(self, names: Sequence[bytes]) -> DispatchSet:
-        """Return the set of light queues `names`; equal lists give the same object while somebody holds it.
+        """Return the set of light queues `names`; equal lists give the same object while a caller holds it.
 
         Raises:
             InvalidNameError: A name is no light queue's.

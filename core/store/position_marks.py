@@ -1,4 +1,4 @@
-"""Marks where records start in a segment, in any order, and tells them in theirs.
+"""Marks where records start in a segment, in any order, and tells them in the order of the segment.
 
 A cell for each 64 bytes: records are longer than that, so no two start in one.
 """

@@ -1,4 +1,4 @@
-"""From record to record: what is found out by going through a run of them."""
+"""Walks from record to record: fills columns with messages, and finds starts of records, gaps and dispatch sets."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Nothing is counted where messages go by. Every few seconds the ends of all queues are compared with those of the last
 look: so it is known which grew, at a cost of about 10 ns for one that did not. What leaves an AMQP queue is looked at
-where somebody consumes or the API has told of it lately; elsewhere nothing leaves but what expires.
+where a client consumes or the API has told of it lately; elsewhere nothing leaves but what expires.
 
 Source: docs/decisions/0057-lists-kept-sorted.md.
 """
@@ -62,7 +62,7 @@ class QueueActivity:
 
     Args:
         broker: Where they are.
-        consumed: Begins a walk over the AMQP queues that somebody consumes, in any order and as often as it likes.
+        consumed: Begins a walk over the AMQP queues that have consumers, in any order and as often as it likes.
         trail: Where it is noted how far readers are.
         places: Begins a walk over the places of other readers.
     """

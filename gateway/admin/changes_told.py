@@ -1,6 +1,6 @@
 """Tells what was changed by the admin API, once it was: by a row here, by a door, or as `admin.changed` with the path.
 
-Refusals of somebody who logged in are told too.
+Refusals of a user that logged in are told too.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class ChangesTold:
 def _tell(scope: Scope, status: int) -> None:
     state = scope.get("state", {})
     actor = state.get(ACTOR)
-    if not isinstance(actor, Actor):  # somebody that did not come in: told where that was found
+    if not isinstance(actor, Actor):  # a caller that did not come in: told where that was found
         return
     if status in REFUSED:
         actor.tell(Kind.DENIED, action=scope["method"], name=unquote(scope["path"]), by="")

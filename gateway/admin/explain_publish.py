@@ -61,7 +61,7 @@ OF_MQTT = {
 
 
 class Publish(NamedTuple):
-    """A message that somebody may publish: by AMQP with exchange and key, by the other doors with a topic."""
+    """A message that a client may publish: by AMQP with exchange and key, by the other doors with a topic."""
 
     door: str
     vhost: str

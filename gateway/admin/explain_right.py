@@ -1,4 +1,4 @@
-"""Whether somebody may do something, and the rule that decides: asked as the doors ask."""
+"""Tells whether a user may do something, and which rule decides. It asks as the doors ask."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ class LiveFeed:
         return sample
 
     async def _measure_own(self, caller: Caller) -> Sample:
-        """Return what somebody is told of that sees its own virtual hosts alone."""
+        """Return what a caller is told of that sees its own virtual hosts alone."""
         totals = await self._view.totals.find()
         vhosts = [vhost for vhost in self._view.vhosts if caller.may_see_vhost(vhost.name)]
         return {

@@ -1,4 +1,4 @@
-"""The caller of the admin API: a login by HTTP Basic, as RabbitMQ's tools do, a token, or nobody in particular here."""
+"""The caller of the admin API: logged in by HTTP Basic, as RabbitMQ's tools do, or by a token, or not at all."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class Caller:
 
 
 def not_in(reason: str) -> HTTPException:
-    """Return the answer to somebody that does not come in, or may not do what it asks for."""
+    """Return the answer to a caller that does not come in, or may not do what it asks for."""
     challenge = {"WWW-Authenticate": 'Basic realm="LMQ Gateway"'}
     return HTTPException(401, {"error": "not_authorized", "reason": reason}, challenge)
 
@@ -186,7 +186,7 @@ async def _find_caller(request: Request, view: View) -> Caller:
     """Return the user that asks with this request.
 
     Raises:
-        HTTPException: 401: Somebody that does not come in, or that has to log in.
+        HTTPException: 401: The caller does not come in, or has to log in.
     """
     peer = "" if request.client is None else format_address(request.client.host, request.client.port)
     said = request.headers.get("authorization")

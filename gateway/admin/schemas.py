@@ -118,7 +118,7 @@ class PublishExplanation(ExchangeExplanation):
 
 
 class RightExplanation(BaseModel):
-    """Whether somebody may do something by a door, and what decides.
+    """Whether a user may do something by a door, and what decides.
 
     `by` is the rule, setting, expression or back end, and `verdict` says all of it in words. `user` is empty for
     clients that give no name, `address` where it is none that rules know.

@@ -57,7 +57,7 @@ def may_look(scopes: Collection[str], method: str, path: str) -> bool:
 
 
 def is_open(path: str) -> bool:
-    """Return whether a path tells who asks, and no more."""
+    """Return whether a path tells the caller its own name, and no more."""
     return path in _OPEN
 
 

@@ -1,4 +1,4 @@
-"""A commit: what waited for it is published, and stored or could not be; and what else methods wait for."""
+"""The end of a commit: publishes what waited for it, answers once that is stored, and holds methods that must wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a virtual host is to have besides what it has: looked at item by item, and made when all of it was."""
+"""A draft of what a virtual host is to have as well: each item is checked, and all are made once the last was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the client of one connection shows who it is: at connection.start-ok, in further steps, and again later."""
+"""How the client of one connection proves its name: at connection.start-ok, in further steps, and again later."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Guest(Protocol):
 
     @property
     def identity(self) -> Identity | None:
-        """Who the user is; None before the login."""
+        """The user; None before the login."""
 
     def let_in(self, client: str, identity: Identity) -> None:
         """Go by a user, on a connection that the client calls `client`."""
@@ -59,7 +59,7 @@ class Entrance:
         self.attempt: Attempt | None = None  # a login under way
         self._login: LoginAsked | None = None
         self._proof: Proof | None = None  # by a mechanism that goes in steps, while it does
-        self._proven: Identity | None = None  # who it is found to be; the client has yet to hear our proof
+        self._proven: Identity | None = None  # the user that was found; the client has yet to hear our proof
         self._refused: Refusal | None = None  # why it is, once it has answered what its mechanism says to that
         self._at_once: Callable[[LoginAnswer], None] | None = None  # takes an answer while it is asked for
         self._asked = 0  # secrets that were sent and not answered

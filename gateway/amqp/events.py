@@ -51,7 +51,7 @@ class OpenAsked:
 
 
 def secret_of(method: Method.SecureOk | Method.UpdateSecret) -> ProofCame | SecretCame:
-    """Return what the client says to show who it is, or that it still is."""
+    """Return what the client says to prove its name, or that it is still the same."""
     if isinstance(method, Method.SecureOk):
         return ProofCame(bytes_of(method.response))
     return SecretCame(bytes_of(method.new_secret))

@@ -228,7 +228,7 @@ class AmqpHandler(ConnectionHandler):
 
     @property
     def identity(self) -> Identity | None:
-        """Who the user is; None before the login."""
+        """The user; None before the login."""
         return None if self._identity is NOBODY else self._identity
 
     def turn_out(self, now_ms: int, reason: str = "") -> None:

@@ -17,7 +17,7 @@ from gateway.net.streams.first_bytes import told_of
 PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 FRAME_MAX_LEAST = 4_096  # the protocol's own
 TEXTS = ("longstr", "binary")
-EXTERNAL = "EXTERNAL"  # the client's certificate says who it is
+EXTERNAL = "EXTERNAL"  # the client's certificate names its user
 PLAIN, AMQPLAIN = "PLAIN", "AMQPLAIN"
 CAPABILITIES: common.FieldTable = {
     "publisher_confirms": True,
@@ -65,7 +65,7 @@ class ConnectionLimits:
         self.body_bytes_max = body_bytes_max
         self.handshake_ms = handshake_ms
         self.product = product
-        self.mechanisms = mechanisms  # by which the client may show who it is
+        self.mechanisms = mechanisms  # by which the client may prove its name
         self.incomplete_bytes_max = max(INCOMPLETE_MESSAGES * body_bytes_max, INCOMPLETE_BYTES_LEAST)
 
 
@@ -87,7 +87,7 @@ def start_method(limits: ConnectionLimits, version: str) -> Method.Start:
 
 
 class Login:
-    """The client's answer: who it says it is, and what it can do.
+    """The client's answer: the name it gives itself, and what it can do.
 
     Raises:
         AmqpError: COMMAND_INVALID: an unknown mechanism; SYNTAX_ERROR: a response that is none.

@@ -61,7 +61,7 @@ class HeadLooks:
                 yield
 
     def used(self, vhosts: Iterable[VirtualHost]) -> Iterator[tuple[VirtualHost, SharedQueue] | None]:
-        """Give the queues that somebody reads, or in which something may be; None is a step in vain."""
+        """Give the queues that are read, or in which something may be; None is a step in vain."""
         hosts, known = (yield from self._take_in(vhosts)), NextOffsets(self._broker)
         yield from known.read()
         for host in hosts:
@@ -122,7 +122,7 @@ def _spans(host: Host, known: NextOffsets) -> Iterator[tuple[int, array[int]]]:
 
 
 def _may_be_used(queue: SharedQueue, next_offset: int, done: int) -> bool:
-    """Return whether somebody reads a queue, or something may be in it."""
+    """Return whether a queue is read, or something may be in it."""
     if queue.consumers or queue.streams:
         return True
     came = next_offset > queue.first_offset or queue.terms.priority_max > 0  # messages of levels are counted there

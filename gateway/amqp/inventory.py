@@ -125,7 +125,7 @@ class AmqpInventory(Inventory):
             yield None
 
     def used_queues(self) -> Iterator[QueueEntry | None]:
-        """Give the queues that somebody reads, or in which something may be; others are passed over at little cost."""
+        """Give the queues that are read, or in which something may be; others are passed over at little cost."""
         broker = self._services.broker
         for found in self._services.vhosts.used_queues():
             yield None if found is None or found[1].is_deleted else describe_queue(broker, *found)

@@ -12,7 +12,7 @@ Remover = Callable[[SharedQueue], object]
 
 
 class Leases:
-    """Since when such a queue is seen unused; a lease begins when somebody declares, reads or consumes the queue."""
+    """Since when such a queue is seen unused; a lease begins when a client declares, reads or consumes the queue."""
 
     def __init__(self) -> None:
         self._since: dict[SharedQueue, tuple[int, Remover]] = {}

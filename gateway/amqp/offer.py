@@ -11,7 +11,7 @@ def limits_of(
 ) -> ConnectionLimits:
     """Return what the settings offer to new connections; no message is larger than the store takes.
 
-    `is_certified`: a certificate says who the client is; `proofs` are mechanisms that go in steps.
+    `is_certified`: a certificate names the client's user; `proofs` are mechanisms that go in steps.
     """
     return ConnectionLimits(
         frame_max=settings.frame_bytes_max,

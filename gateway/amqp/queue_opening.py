@@ -36,7 +36,7 @@ class QueueOpening:
         self._pops = pops
         self._refusals = refusals
         self._under_way: dict[SharedQueue, Outcome] = {}  # what is told when it is open, or cannot be
-        self._failed: dict[str, Exception] = {}  # by name, until somebody was told
+        self._failed: dict[str, Exception] = {}  # by name, until a client was told
 
     def open(self, queue: SharedQueue, then: Outcome) -> None:
         """Claim a queue and open its light queues; then call back, once. An error is also kept for `check`."""

@@ -168,7 +168,7 @@ class VirtualHost:
         return self.policies.rule_queue(self.name, name, type_of(arguments))
 
     def use(self, queue: SharedQueue) -> None:
-        """Begin the lease of a queue that has one again: somebody declares, reads or consumes it."""
+        """Begin the lease of a queue that has one again: a client declares, reads or consumes it."""
         self._leases.begin(queue, self.remove)
 
     def light_name(self, queue: str) -> bytes:

@@ -92,7 +92,7 @@ class AmqpServices:
         return self.offer_to("")
 
     def offer_to(self, certified: str, ways: Ways = None) -> ConnectionLimits:
-        """Return what is offered to a new connection, whose certificate says who it is unless that is empty."""
+        """Return what is offered to a new connection, whose certificate names its user unless that is empty."""
         key = bool(certified), offered_proofs(self.authenticator, ways)
         found = self._offers.get(key)
         if found is None:

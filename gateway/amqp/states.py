@@ -33,7 +33,7 @@ class Step(IntEnum):
     UPDATE_SECRET = 5
     CLOSE = 6
     CLOSE_OK = 7
-    SECURE = 8  # the client is asked for more, to show who it is
+    SECURE = 8  # the client is asked for more, to prove its name
     ACCEPT_LOGIN = 9
     ACCEPT_OPEN = 10
     FAIL = 11  # the peer broke a rule, or is turned out

@@ -1,4 +1,4 @@
-"""Definitions that changed and are not kept yet: what is asked for once more is answered at once where it is kept."""
+"""Definitions that changed and are not on disk yet: a request for the same again is answered once they are."""
 
 from __future__ import annotations
 

@@ -244,7 +244,7 @@ class VirtualHosts:
             self.chores.start(self._drop_expired(now_ms), is_long=True)
 
     def used_queues(self) -> Iterator[tuple[VirtualHost, SharedQueue] | None]:
-        """Give the queues that somebody reads, or in which something may be; None is a step in vain."""
+        """Give the queues that are read, or in which something may be; None is a step in vain."""
         return self._head_looks.used(self)
 
     def rows_of(self, vhost: VirtualHost) -> QueueRows:

@@ -1,4 +1,4 @@
-"""Who did what, as lines of JSON in a file: listens to the gateway's events, and has them written beside the loop."""
+"""Writes which user did what, as lines of JSON in a file: hears the gateway's events, and writes beside the loop."""
 
 from __future__ import annotations
 

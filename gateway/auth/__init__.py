@@ -1,1 +1,1 @@
-"""Who a peer is, and what it may do."""
+"""Finds the user of a peer, and what that user may do."""

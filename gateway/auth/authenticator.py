@@ -65,7 +65,7 @@ class Authenticator:
     show in the time that a refusal takes: a name that is not has its password checked against a decoy.
 
     Args:
-        settings: Who may come in.
+        settings: Which users may come in, and how.
         environment: Holds the passwords that the settings name variables for.
         clock: The gateway's.
         work: Runs what is slow.
@@ -139,7 +139,7 @@ class Authenticator:
         return Identity(user, may, account, ways=who.ways)
 
     def begin(self, credentials: Credentials, then: Then) -> Attempt | None:
-        """Find out who this is, and call `then` on the loop: before this returns, or later.
+        """Find the user of these credentials, and call `then` on the loop: before this returns, or later.
 
         Returns:
             What waits for its turn or its answer; `cancel` it where the peer goes away meanwhile.
@@ -171,7 +171,7 @@ class Authenticator:
         return None
 
     def _lets_be_anonymous(self, who: Credentials) -> bool:
-        """Return whether somebody is let in as nobody, by a name where it gives one."""
+        """Return whether a client is let in without being a user, by a name where it gives one."""
         has_names = (self._strangers.had_users and who.counts(USERS)) or self.backends.is_on_for(who)
         return self._open.lets_be_anonymous(who, has_names=has_names)
 
@@ -190,7 +190,7 @@ class Authenticator:
         return self.backends.takes(who) and not is_ours
 
     def _found_outside(self, who: Credentials, then: Then, found: Token | Refusal | None) -> None:
-        """Go by what back ends said of somebody that is no user here."""
+        """Go by what back ends said of a name that is no user here."""
         if isinstance(found, Token):
             self._answer(then, self.let_in_by(found, who))
         elif found is None and self._lets_be_anonymous(who):
@@ -211,11 +211,11 @@ class Authenticator:
         return Identity(token.user, may, token=token, topics=topics, ways=who.ways)
 
     def is_right(self, token: Token) -> bool:
-        """Return whether what somebody came in by still counts."""
+        """Return whether what a client came in by still counts."""
         return (self.tokens.is_right(token) or self.backends.is_right(token)) and self._may_be_token(token.user)
 
     def _may_be_token(self, user: str) -> bool:
-        """Return whether a token or a back end may say that somebody is of that name: none that comes in otherwise."""
+        """Return whether a token or a back end may say that a client is of that name: none that comes in otherwise."""
         is_known = user in self._users or user in NAMELESS or user.startswith(OWN_PREFIX)
         return (self.tokens.is_on or self.backends.is_on) and not is_known
 
@@ -264,7 +264,7 @@ class Authenticator:
         return None
 
     def may_come(self, protocol: str, user: str) -> bool:
-        """Return whether somebody of that name can come in by `protocol` now, perhaps by a token."""
+        """Return whether a user of that name can come in by `protocol` now, perhaps by a token."""
         return self._may_be_token(user) or self.find_rights(protocol, user) is not None
 
     def users(self) -> list[User]:
@@ -289,7 +289,7 @@ class Authenticator:
         return self.penalties.find_left_s(pack_network(host), self.clock.now_ms())
 
     def lets_look(self, peer: str, ways: Ways = None) -> bool:
-        """Return whether the admin API answers questions of a peer that does not say who it is."""
+        """Return whether the admin API answers questions of a peer that gives no name."""
         return self._open.lets_look(peer, ways)
 
     def find_secret(self, user: str) -> bytes:

@@ -51,7 +51,7 @@ class Credentials(NamedTuple):
 
 
 class Identity:
-    """Who is on a connection, and what they may do. An anonymous one has an empty name, whatever name it gave."""
+    """The user of a connection, and its rights. An anonymous one has an empty name, whatever name it gave."""
 
     __slots__ = ("account", "may", "token", "topics", "user", "ways")
 
@@ -78,7 +78,7 @@ class Identity:
 
 
 class Refusal(Enum):
-    """Why somebody does not come in; the text is for the log."""
+    """Why a client does not come in; the text is for the log."""
 
     NAMELESS = "anonymous clients are not let in"
     WRONG = "wrong user name or password"
@@ -90,7 +90,7 @@ class Refusal(Enum):
 
     @property
     def is_busy(self) -> bool:
-        """Whether the same credentials may let somebody in later."""
+        """Whether the same credentials may let a client in later."""
         return self in {Refusal.BUSY, Refusal.DOWN}
 
 

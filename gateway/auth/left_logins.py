@@ -1,7 +1,7 @@
 """How a client came in, written down beside what is done in its name when it and the gateway are gone.
 
-Users of the gateway are found again by their names. Of a token, or a user that a back end knows, it is written down who
-vouches, and what was said of the user, so that after a restart the very same is asked again.
+Users of the gateway are found again by their names. Of a token, or a user that a back end knows, the issuer or back end
+is written down, and what it said of the user, so that after a restart the very same is asked again.
 
 Source: docs/decisions/0075-wills-remember-how-their-client-came-in.md.
 """

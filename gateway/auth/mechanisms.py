@@ -1,4 +1,4 @@
-"""The mechanisms of SASL that go in steps, the same at every door: a client is asked until it has shown who it is.
+"""The mechanisms of SASL that go in steps, the same at every door: a client is asked until it has proved its name.
 
 Source: RFC 4422; docs/decisions/0052-certificates.md.
 """
@@ -118,7 +118,7 @@ def _compare(wanted: str, then: Then, answer: LoginAnswer, now_ms: int) -> None:
 
 
 def offered_proofs(authenticator: Authenticator, ways: Ways = None) -> tuple[str, ...]:
-    """Return the mechanisms that somebody could come in by now, at a listener with these ways in."""
+    """Return the mechanisms that a client could come in by now, at a listener with these ways in."""
     has_users, has_tokens = (ways is None or way in ways for way in (USERS, JWT))
     found = (
         (scram.METHOD, has_users and authenticator.has_scram),

@@ -16,7 +16,7 @@ class OpenWays:
     """Which of these ways are open by the settings.
 
     Args:
-        settings: Who may come in.
+        settings: Which users may come in, and how.
     """
 
     def __init__(self, settings: AuthSettings) -> None:
@@ -58,7 +58,7 @@ class OpenWays:
         return any(self.lets_anonymous_in(protocol, ways) for ways in self._ways_of(protocol))
 
     def lets_be_anonymous(self, credentials: Credentials, *, has_names: bool) -> bool:
-        """Return whether somebody is let in as nobody in particular: with a name only where no name means anything.
+        """Return whether a client is let in as no particular user: with a name only where no name means anything.
 
         So the client of a deleted user does not come back, and a name that is mistyped is wrong.
         """
@@ -66,7 +66,7 @@ class OpenWays:
         return is_let and not (credentials.user and has_names)
 
     def lets_look(self, peer: str, ways: Ways = None) -> bool:
-        """Return whether the admin API answers questions of a peer that does not say who it is."""
+        """Return whether the admin API answers questions of a peer that gives no name."""
         is_open = self.settings.admin_anonymous if ways is None else ANONYMOUS in ways
         return is_open and not self.settings.behind_proxy and is_loopback(peer)
 

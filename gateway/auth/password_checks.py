@@ -1,4 +1,4 @@
-"""Whose password is checked next: slow checks, a few at once, with a turn for every address.
+"""Checks passwords: slow checks, a few at once, with a turn for every address.
 
 - An address has one check under way, or a few where checks wait for others. Addresses take turns, and so do the user
   names that one address tries.

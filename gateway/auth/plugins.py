@@ -150,7 +150,7 @@ class PluginHost:
         return any(hasattr(plugin, TOPIC_FILTERING) for plugin in self._plugins.values())
 
     async def filter_topic(self, session: HostedSession, topic: str, action: str) -> bool:
-        """Return whether the plugins let somebody do something with a topic: as amqtt has it, each of them says yes.
+        """Return whether the plugins let a client do something with a topic: as amqtt has it, each of them says yes.
 
         Raises:
             PluginError: One failed, or said something else.

@@ -14,7 +14,7 @@ LOOKS_A_STEP = 256  # about 0.3 us each
 
 
 class Visitor(Protocol):
-    """A connection that somebody came in by."""
+    """A connection whose client has logged in."""
 
     @property
     def identity(self) -> Identity | None:

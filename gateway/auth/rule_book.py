@@ -24,7 +24,7 @@ LOGGER = logging.getLogger(__name__)
 
 NEVER = -1
 NAMELESS = ("", "guest")  # come in without being users
-GONE = View(publish=False, subscribe=False, configure=False)  # somebody who was a user
+GONE = View(publish=False, subscribe=False, configure=False)  # of a user that was deleted
 VIEWS_MAX = 4_096  # that are remembered, by user and groups
 
 
@@ -52,7 +52,7 @@ class RuleChange:
     def __init__(self, written: Written, before: Rules) -> None:
         self.written = written
         self.rules = before
-        self.lost: list[Rule] = []  # by which somebody may read less
+        self.lost: list[Rule] = []  # by which a user may read less
         self._before = before
 
     def steps(self, *, has_index: bool) -> Iterator[None]:
@@ -166,7 +166,7 @@ class RuleBook(Rights):
 
         Args:
             call_later: Calls back on the loop after some ms.
-            on_whole: Called when others count: somebody may read less.
+            on_whole: Called when others count: a user may read less.
         """
         self._call_later, self._on_whole = call_later, on_whole
 

@@ -12,7 +12,7 @@ HASHES_A_STEP = 128  # some 10 us each
 
 
 def seek_lost(before: Sequence[Rule], after: Sequence[Rule]) -> Steps[list[Rule]]:
-    """Return, after some steps, the rules by whose going or coming somebody may read less than before."""
+    """Return, after some steps, the rules by whose going or coming a user may read less than before."""
     old = yield from _pick_reading(before)
     new = yield from _pick_reading(after)
     end = yield from _count_alike(zip(reversed(old), reversed(new), strict=False))

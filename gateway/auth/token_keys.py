@@ -107,7 +107,7 @@ class TokenKeys:
         """Return the claims of a token that a key proves, None where it does not.
 
         Raises:
-            TokenError: It is not well formed, from somebody else, or for somebody else.
+            TokenError: It is not well formed, or of another issuer, or for another audience.
         """
         said = self._settings
         try:

@@ -197,7 +197,7 @@ class TokenLogins:
         return self._keys is not None and token.mark in self._keys.marks and self._clock.machine_ms() < token.ends_at_ms
 
     def begin(self, password: bytes, host: str, found: Found) -> Attempt | None:
-        """Check a token of somebody at `host`, and tell `found` on the loop: before this returns, or later."""
+        """Check a token of a client at `host`, and tell `found` on the loop: before this returns, or later."""
         digest = self._digest(b"token", password)
         if len(password) > TOKEN_BYTES_MAX:
             self._note_refused(digest, host, f"it is longer than {TOKEN_BYTES_MAX} bytes")
@@ -241,7 +241,7 @@ class TokenLogins:
             del self._whys[next(iter(self._whys))]
 
     def _check_again(self, check: _Check, digest: bytes, host: str, found: Found) -> None:
-        """Check a token once more, by the keys that are there now, where somebody still waits for it."""
+        """Check a token once more, by the keys that are there now, where a client still waits for it."""
         first = check.attempt
 
         def tell(is_right: bool | None, token: Token | None) -> None:  # noqa: FBT001  # called so
@@ -266,7 +266,7 @@ class TokenLogins:
     # The end of tokens
 
     def note_use(self, token: Token) -> None:
-        """Note that somebody is in by a token: tell when it ends."""
+        """Note that a client is in by a token: tell when it ends."""
         if token.ends_at_ms < self._ends_at_ms:
             self._ends_at_ms = token.ends_at_ms
             if self.timer is not None:

@@ -25,7 +25,7 @@ Wanted = tuple[str, bytes]  # an action, and a topic or filter
 
 
 class TopicQuestion(NamedTuple):
-    """Whether somebody may do something with a topic, or with all that a filter matches."""
+    """Whether a client may do something with a topic, or with all that a filter matches."""
 
     user: str
     client: str
@@ -87,7 +87,7 @@ class TopicRights:
         self._unknown: dict[Wanted, None] = {}  # what was a no for want of an answer, since `take_unknown`
 
     def may(self, action: str, topic: bytes) -> bool:
-        """Return whether it is known that somebody may do that."""
+        """Return whether it is known that the client may do that."""
         wanted = action, topic
         known = self._last.get(wanted)
         if known is None:
@@ -156,7 +156,7 @@ class TopicRights:
 
 
 class AskedPermissions(Permissions):
-    """The rights of somebody whose topics a back end is asked about, too: the rules and it both have to say yes.
+    """The rights of a client whose topics a back end is asked about, too: the rules and it both have to say yes.
 
     Args:
         rights, subject: As for all.

@@ -1,4 +1,4 @@
-"""Asks for what is not to stand on the command line, and whether something is meant that cannot be taken back."""
+"""Asks for passwords, which do not belong on the command line, and for a yes before what cannot be undone."""
 
 from __future__ import annotations
 

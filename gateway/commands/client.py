@@ -25,7 +25,7 @@ class AdminClient:
     Args:
         admin: HOST:PORT of the admin API, or its URL.
         user: The caller. Without one it is the token's user, where one was given; else questions are asked without a
-            name, or as guest where it has to be somebody on this machine, and changes are made as guest.
+            name, or as guest where it has to be a user on this machine, and changes are made as guest.
         password: The user's.
         timeout_s: How long to wait for an answer.
         is_quiet: The line is not printed.

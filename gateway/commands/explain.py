@@ -210,7 +210,7 @@ def publish_lines(found: dict[str, Any]) -> list[str]:
 
 
 def right_lines(found: dict[str, Any]) -> list[str]:
-    """Return the line that tells whether somebody may do something."""
+    """Return the line that tells whether a user may do something."""
     return [f"{'allowed' if found['is_allowed'] else 'refused'}: {found['verdict']}"]
 
 

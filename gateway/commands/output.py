@@ -189,7 +189,7 @@ def show_answer(
 
 
 def repeat(show: Callable[[], None], every_s: float | None) -> None:
-    """Show something once, or at an interval until somebody stops it; only a terminal is cleared in between."""
+    """Show something once, or at an interval until the user stops it; only a terminal is cleared in between."""
     import sys
     from threading import Event
 

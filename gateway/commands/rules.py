@@ -1,4 +1,4 @@
-"""Commands for the rules of the data folder: who may do what, after what the settings say."""
+"""Commands for the rules of the data folder: what users may do, after what the settings say."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def facts_of(found: dict[str, Any]) -> dict[str, object]:
         "ready": totals["messages_ready"],
         "unacknowledged": totals["messages_unacknowledged"],
     }
-    if "log_bytes" not in ours:  # what somebody is told that sees its own virtual hosts alone
+    if "log_bytes" not in ours:  # what a caller is told that sees its own virtual hosts alone
         return {**state, "disk": ours["disk"], "memory": ours["memory"], "alarms": ours["alarms"], **own}
     return {
         **state,

@@ -16,7 +16,7 @@ _OF_MQTT = {Kind.LOGIN: "client_connected", Kind.CONNECTION_CLOSED: "client_disc
 
 
 class Who(NamedTuple):
-    """Who is on a connection."""
+    """The client and user of a connection."""
 
     client: str
     user: str

@@ -156,7 +156,7 @@ class Arriving(Holding):
             self._deny(proving, self._door.authenticator.tokens.why_refused(proving.token) or why, now_ms)
 
     def _deny(self, proving: Proving, why: str, now_ms: int) -> None:
-        """End the connection of a client that did not prove who it is."""
+        """End the connection of a client that did not prove its name."""
         if self.session is None:
             self._refuse(proving.connect, ConnectCode.NOT_AUTHORIZED, why, now_ms)
         else:

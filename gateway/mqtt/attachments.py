@@ -1,4 +1,4 @@
-"""Which connection has which session: to resume, to take over, to leave; and whose a session is.
+"""Which connection has which session: to resume, to take over, to leave; and which user a session belongs to.
 
 Source: docs/protocols/mqtt.md, "Whose a session is".
 """

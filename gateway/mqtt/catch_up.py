@@ -76,7 +76,7 @@ class CatchUp:
     """What one durable subscription is owed: what is in flight, and what was stored in [`cursor`, `until`).
 
     `in_flight` are versions, in the order of sending. `ahead` are those still to be sent, the next last, or
-    None until somebody has looked; it stays while the session is away, so that a connection costs only what it is
+    None until the first look; it stays while the session is away, so that a connection costs only what it is
     sent. `round` counts the SUBSCRIBEs that began anew.
     """
 

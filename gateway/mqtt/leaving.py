@@ -1,4 +1,4 @@
-"""One connection of the MQTT door: what it stands on, and how it ends."""
+"""One connection of the MQTT door: its socket, state machine and session, and how it ends."""
 
 from __future__ import annotations
 

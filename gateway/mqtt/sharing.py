@@ -52,7 +52,7 @@ class Sharing:
         return group
 
     def group_of(self, topic_filter: bytes) -> SharedGroup:
-        """Return the group of a shared filter that somebody subscribes to."""
+        """Return the group of a shared filter that a session subscribes to."""
         return self._groups[split_share(topic_filter)]
 
     def leave(self, subscription: Subscription) -> None:

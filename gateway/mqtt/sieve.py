@@ -1,4 +1,4 @@
-"""What of a batch that was read for one subscription it is not sent, and what of its window it may not have."""
+"""Takes out of a batch what its subscription is not sent, and finds what in a session's window it may not have."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Wills:
     def publish_left(self, now_ms: int) -> None:
         """Publish the wills of connections that a killed process left, as far as their users may do so now."""
         for stored in self._sessions.wills():
-            is_left = bool(stored.login)  # of somebody that a back end or a token let in
+            is_left = bool(stored.login)  # of a client that a back end or a token let in
             found = Refusal.WRONG if is_left else find_login(self._authenticator, stored)
             may = found.may if isinstance(found, Identity) else None
             if stored.due_ms > now_ms:

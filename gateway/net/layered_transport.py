@@ -25,7 +25,7 @@ class LayeredTransport(SocketTransport):
     Args:
         endpoint: The door's.
         make_layers: Makes the layers.
-        is_proxied: A layer tells who the peer is; the limits of hosts are for them, not for the proxy.
+        is_proxied: A layer names the peer's own address; the limits of hosts are for that one, not for the proxy.
     """
 
     __slots__ = (
@@ -133,7 +133,7 @@ class LayeredTransport(SocketTransport):
         self.peer_certificate = peer.certificate
         self._local_address = peer.local_address
         if self._is_proxied and peer.address is None:
-            self.peer = f"via {self.peer}"  # not the proxy's own: who it is for is not known
+            self.peer = f"via {self.peer}"  # not the proxy's own: the client behind it is not known
         if peer.address is not None:
             self.peer = format_address(*peer.address)
             self.peer_host = pack_host(*peer.address)

@@ -23,7 +23,7 @@ LOGGER = logging.getLogger(__name__)
 _UNACKED_AT = 24  # of Linux's struct tcp_info; of a socket that listens: connections that wait
 _TCP_INFO_BYTES = 28
 RETRY_S = 1.0
-UNIX_MODE = 0o666  # to connect one must be able to write: the folder says who may, and not the umask
+UNIX_MODE = 0o666  # to connect one must be able to write: the folder's rights count, and not the umask
 BACKLOG = 4096  # a fleet that reconnects at once; the kernel's own limit applies too
 
 

@@ -1,4 +1,4 @@
-"""What each answer asks of the system, past the event loop, whose way there is longer than the call.
+"""System calls on sockets, made past the event loop, because the loop's way to them costs more than the call.
 
 Compiled code takes the C form of the same name from `socket_calls.pxd`.
 """

@@ -81,7 +81,7 @@ class Connection:
     """
 
     def __init__(self, frames: FramePool, runs: RunPool, limits: Limits, uniq: UniqPrefix, born_host: bytes) -> None:
-        self.origin = b""  # encoded properties that say who this peer is
+        self.origin = b""  # encoded properties that name this peer
         self._frame_pool = frames
         self._runs = runs
         self._limits = limits

@@ -1,4 +1,4 @@
-"""What a client takes a message back by that waits: `v1 TOPIC BROKER MOMENT KEY` in Base64, as official brokers do.
+"""Handles by which clients take back waiting messages: `v1 TOPIC BROKER MOMENT KEY` in Base64, as at official brokers.
 
 Source: docs/protocols/rocketmq.md, "Timed messages".
 """

@@ -1,7 +1,7 @@
 """The states of one RocketMQ connection, and what leads from each to the next.
 
-The protocol has no handshake: each request says whose it is. So a connection is that of the user of its last request,
-and one of somebody else is a login of its own.
+The protocol has no handshake: each request names its user. So a connection belongs to the user of its last request,
+and a request of another user is a login of its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which setting was meant by a name that there is not."""
+"""Finds the setting that an unknown name may have meant."""
 
 from __future__ import annotations
 

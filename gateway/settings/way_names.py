@@ -6,4 +6,4 @@ CERTIFICATE, USERS, JWT, BACKENDS = "certificate", "users", "jwt", "backends"
 API_TOKENS, GUEST_LOGIN, ANONYMOUS = "api_tokens", "guest", "anonymous"
 ALL_WAYS = (CERTIFICATE, USERS, JWT, BACKENDS, API_TOKENS, GUEST_LOGIN, ANONYMOUS)
 
-Ways = frozenset[str] | None  # those that count where somebody came, None: all, and the settings say which are open
+Ways = frozenset[str] | None  # those that count where a client came, None: all, and the settings say which are open

@@ -41,7 +41,7 @@ class Telemetry:
         return self._settings.interval_s * 1_000 if self._sender is not None and self._settings.metrics else 0
 
     def open_engine(self, data_dir: Path, store: StoreSettings, *, now_ms: int) -> EmbeddedEngine:
-        """Open the engine: one that is watched only where there is somebody to watch it."""
+        """Open the engine: one that is watched only where something watches it."""
         if self._tracer is None:
             return EmbeddedEngine.open(data_dir, store, now_ms=now_ms)
         traced = _import("gateway.telemetry.traced_engine").TracedEngine

@@ -34,7 +34,7 @@ def sign(command: Command, keys: AccessKeys) -> None:
 
 
 def is_signed_with(command: Command, secret: bytes) -> bool:
-    """Return whether the sender of a request has the secret, or sends again what somebody sent that has it."""
+    """Return whether the sender of a request has the secret, or repeats a request of one that has it."""
     said = command.ext.get(SIGNATURE, "").encode()
     if hmac.compare_digest(_make(command, secret), said):
         return True

@@ -77,7 +77,7 @@ def test_those_who_are_in_go_on_and_others_come_in_as_soon_as_somebody_leaves(ga
             sock.sendall(mqtt.connect(b"o%d" % number, clean=True))
         _until(lambda: any("newcomers wait" in line for line in gateway.errors))
 
-        # Who is in publishes and is sent, through many new segments and their indexes.
+        # Connected clients publish and are sent, through many new segments and their indexes.
         reader, writer = inside[:2]
         reader.send(mqtt.subscribe(1, (b"t", 0)))
         assert _take(reader, 1)[0][:1] == b"\x90"

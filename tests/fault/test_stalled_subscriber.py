@@ -24,7 +24,7 @@ WARM_COUNT = 4_096  # 256 MiB, until buffers and allocator have found their size
 WARM_ROUNDS_MAX = 12
 COUNT = 16_384  # 1 GiB
 LAG_COUNT_MAX = 1_000
-AHEAD_COUNT_MAX = LAG_COUNT_MAX // 2  # by so much the publisher is ahead of those who read, so they lose nothing
+AHEAD_COUNT_MAX = LAG_COUNT_MAX // 2  # by so much the publisher is ahead of readers, so they lose nothing
 STALLED_BYTES_MAX = 2_000_000
 WAIT_S = 60
 

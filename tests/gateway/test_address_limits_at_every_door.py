@@ -1,4 +1,4 @@
-"""How many connections one address may have, all doors together; who is refused is told, counted and let in later."""
+"""How many connections one address may have, all doors together; a refused client is told, counted and let in later."""
 
 from __future__ import annotations
 

@@ -371,7 +371,7 @@ async def test_a_stop_tells_those_that_wait_for_what_they_stored(tmp_path, turns
 
     def note(error):
         told.append(error)
-        if len(told) == 1:  # who is told may have more to keep
+        if len(told) == 1:  # the listener may have more to keep
             store(b"second")
 
     def store(body):

@@ -1,4 +1,4 @@
-"""Listeners that name the authenticators that count there: who comes in by which, at each door."""
+"""Listeners that name the authenticators that count there: which clients come in by which, at each door."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ BODY = b"ten bytes."
 RATES = {"messages_rate": 3, "bytes_rate": 30, "messages_out_rate": 3, "bytes_out_rate": 30}  # three messages each
 SCOPES = ("client", "user", "address", "listener")
 SETTINGS = {"mqtt": MqttSettings, "amqp": AmqpSettings, "rocketmq": RocketmqSettings}
-ALL = 8  # messages that wait for who is sent some
+ALL = 8  # messages that wait for the client that is sent some
 OWN, OTHER = "192.0.2.1", "192.0.2.2"
 
 

@@ -1,4 +1,4 @@
-"""Where memory or connections run out, new work is shed first: who is in goes on, and all is well again afterwards."""
+"""Where memory or connections run out, new work is shed first; connected clients go on, and all is well afterwards."""
 
 from __future__ import annotations
 

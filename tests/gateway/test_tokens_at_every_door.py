@@ -1,4 +1,4 @@
-"""JSON Web Tokens by clients of each door: who comes in, what they may do, and when they have to go."""
+"""JSON Web Tokens by clients of each door: which come in, what they may do, and when they have to go."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ async def test_the_official_java_client_speaks_tls(gateway, tls_enable, tmp_path
     assert "got 20" in run.stdout, run.stdout + run.stderr
 
 
-# Those who do not get in
+# Clients that do not get in
 
 
 async def test_who_does_not_trust_the_server_stays_out_and_nobody_notices(gateway):

@@ -1,4 +1,4 @@
-"""The broker for tests, used as somebody else's tests use it."""
+"""The broker for tests, used as the tests of another project use it."""
 
 from __future__ import annotations
 

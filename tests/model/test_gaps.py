@@ -1,4 +1,4 @@
-"""The store against a model of lists, with queues that somebody holds while the log is punched around what they need.
+"""The store against a model of lists, with queues that a reader holds while the log is punched around what they need.
 
 What is held is all there, byte for byte; of the rest whatever is served is right. So it is after a crash at any moment,
 and when the indexes are built anew from the log.
@@ -52,7 +52,7 @@ class GapMachine(StoreMachine):
     @precondition(lambda self: QUEUES[0] in self.held and any(self.is_free(topic) for topic in TOPICS))
     @rule(times=st.integers(50, 80), steps=st.integers(10, 40))
     def fill_a_segment_that_nobody_needs(self, times, steps):
-        """Between two that somebody needs: it is emptied, not deleted."""
+        """Between two that a reader needs: it is emptied, not deleted."""
         topic = next(topic for topic in TOPICS if self.is_free(topic))
         free = [queue for queue in QUEUES if self.is_free(queue)]
         self.publish([(topic, [QUEUES[0]], 10)])

@@ -96,7 +96,7 @@ def check(found, confirmed, appended, some):
         assert found[key][: len(confirmed[key])] == confirmed[key]
         offsets = [offset for offset, _ in found[key]]
         assert offsets == sorted(set(offsets))
-        if key not in MANY:  # who shares a list is counted, so one that is lost whole takes no offset there
+        if key not in MANY:  # queues of a shared list are counted, so one that is lost whole takes no offset there
             assert set(found[key]) <= set(appended[key])
         bodies = [body for _, body in appended[key]]
         places = [bodies.index(body) for _, body in found[key]]

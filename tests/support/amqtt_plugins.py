@@ -1,4 +1,4 @@
-"""Plugins for amqtt, as somebody writes them for that broker."""
+"""Plugins for amqtt, as users of that broker write them."""
 
 from __future__ import annotations
 

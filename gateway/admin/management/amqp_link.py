@@ -78,7 +78,7 @@ class AmqpLink(Transport):
             HTTPException: The door does not let it in.
         """
         said, mechanism = f"\0{caller.user}\0{caller.password}", "PLAIN"
-        if caller.scopes is not None:  # a token has let it in, which says who it is
+        if caller.scopes is not None:  # a token has let it in, which names its user
             said, mechanism, self.peer_name = "", "EXTERNAL", caller.user
             self.peer = OWN_PEER if caller.user == GUEST else self.peer
         self._handler = connect(self)

@@ -132,13 +132,13 @@ class ConsumerRoster(Roster[str, ConsumerEntry]):
 
 
 def _channels(view: AdminView, caller: Caller) -> Iterator[ChannelEntry | None]:
-    """Go through the channels that somebody is told of."""
+    """Go through the channels that a caller is told of."""
     entries = view.amqp.inventory().channels()
     return (one if one and caller.may_see_user(one.connection.user) else None for one in entries)
 
 
 def _channels_of(view: AdminView, caller: Caller, connection: str) -> Iterator[ChannelEntry | None]:
-    """Go through the channels of a connection that somebody is told of."""
+    """Go through the channels of a connection that a caller is told of."""
     inventory = view.amqp.inventory()
     for one in inventory.named(connection):
         entries = [] if one is None else [inventory.describe_channel((one, channel)) for channel in channels_of(one)]

@@ -151,7 +151,7 @@ def _walk(view: AdminView) -> Iterator[Placed | None]:
 
 
 async def find_connection(view: AdminView, name: str, caller: Caller) -> Placed:
-    """Return the connection of a name, or of a number in the log, that somebody is told of.
+    """Return the connection of a name, or of a number in the log, that a caller is told of.
 
     Raises:
         HTTPException: 404.

@@ -32,7 +32,7 @@ MEMORY_PARTS = (  # of RabbitMQ's processes, which clients of its API want to re
 )
 OVERVIEW = APIRouter()
 PROTOCOLS = {"amqp": "amqp091", "mqtt": "mqtt", "admin": "http"}  # by door, RabbitMQ's word in counts of logins
-GOOD = ("known", "anonymous")  # outcomes of logins that let somebody in
+GOOD = ("known", "anonymous")  # outcomes of logins that let a client in
 
 
 @OVERVIEW.get("/whoami")
@@ -85,7 +85,7 @@ def _tell_all(view: AdminView) -> Item:
 
 
 async def _tell_own(view: AdminView, caller: Caller) -> Item:
-    """Return what the virtual hosts have that somebody may enter, and its own connections."""
+    """Return what the virtual hosts have that a caller may enter, and its own connections."""
     vhosts = [vhost for vhost in view.vhosts if caller.may_see_vhost(vhost.name)]
     totals = view.totals.latest.within({vhost.name for vhost in vhosts})
     connections = channels = 0

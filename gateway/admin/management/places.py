@@ -16,7 +16,7 @@ DEFAULT_EXCHANGE = "amq.default"  # what the exchange without a name is called i
 
 
 def find_scope(view: AdminView, caller: Caller, vhost: str | None) -> Scope:
-    """Return the virtual hosts of a list: one, or all that somebody is told of.
+    """Return the virtual hosts of a list: one, or all that a caller is told of.
 
     Raises:
         HTTPException: As `see_vhost`.
@@ -32,7 +32,7 @@ def find_vhosts(view: AdminView, scope: Scope) -> Iterable[VirtualHost]:
 
 
 def see_vhost(view: AdminView, caller: Caller, name: str) -> VirtualHost:
-    """Return a virtual host to somebody that is told of it.
+    """Return a virtual host to a caller that is told of it.
 
     Raises:
         HTTPException: 404; 401: It is not.

@@ -1,4 +1,4 @@
-"""What connects and logs in most often lately: the name of what does so in a loop."""
+"""Tells which clients connect and log in most often lately, so that one that does so in a loop has a name."""
 
 from __future__ import annotations
 

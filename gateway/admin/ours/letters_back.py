@@ -38,7 +38,7 @@ async def send_letters_back(view: AdminView, caller: Caller, name: str, to: str 
     `left`, `reasons` says why, and it waits no more, but is on its topic as all the others are.
 
     Raises:
-        HTTPException: 404: no such topic. 409: they are being sent back by somebody else. 503: the gateway takes no
+        HTTPException: 404: no such topic. 409: another request sends them back already. 503: the gateway takes no
             messages now. 400: the destination is none, or the group would not read them. 401: rights are missing.
     """
     topic = name.removesuffix("/0").encode()

@@ -135,7 +135,7 @@ def _describe(table: SessionTable, client_id: bytes) -> SessionEntry:
 
 
 def _sessions(inventory: Inventory, caller: Caller) -> Iterator[SessionEntry | None]:
-    """Go through the sessions that somebody is told of: all, or those of its own name."""
+    """Go through the sessions that a caller is told of: all, or those of its own name."""
     return (one if one and caller.may_see_user(one.user) else None for one in inventory.sessions())
 
 

@@ -24,7 +24,7 @@ OF_ADDRESS_MAX = 64  # of them from one address: fleets stand behind one
 CLIENT_CHARS_MAX = 1_024  # of a client identifier
 
 
-Found = Callable[[Token | Refusal | None], None]  # what somebody comes in by, or why not; None: nobody knows the name
+Found = Callable[[Token | Refusal | None], None]  # what a client comes in by, or why not; None: none knows the name
 
 
 class BackendChain:
@@ -65,7 +65,7 @@ class BackendChain:
             backend.give_way(self._backends)
 
     def is_right(self, token: Token) -> bool:
-        """Return whether somebody that a back end let in still may be there."""
+        """Return whether a client that a back end let in still may be there."""
         return token.mark in self._marks and self._clock.machine_ms() < token.ends_at_ms
 
     def find(self, mark: bytes) -> AskedBackend | None:
@@ -73,13 +73,13 @@ class BackendChain:
         return next((backend for backend in self._backends if backend.mark == mark), None)
 
     def takes(self, credentials: Credentials) -> bool:
-        """Return whether they are asked about somebody: one with a name and a password, or a certificate."""
+        """Return whether they are asked about a client: one with a name and a password, or a certificate."""
         if not self.is_on_for(credentials) or credentials.user is None:
             return False
         return credentials.password is not None or self.takes_certificate(credentials)
 
     def is_on_for(self, credentials: Credentials) -> bool:
-        """Return whether there are some that count where somebody comes in."""
+        """Return whether there are some that count where a client comes in."""
         return bool(self._backends) and bool(self._counting(credentials))
 
     def _counting(self, credentials: Credentials) -> Sequence[AskedBackend]:
@@ -88,7 +88,7 @@ class BackendChain:
         return [backend for backend in self._backends if credentials.counts(backend.settings.called)]
 
     def takes_certificate(self, credentials: Credentials) -> bool:
-        """Return whether one of them looks at the certificate that somebody has."""
+        """Return whether one of them looks at the certificate that a client has."""
         return credentials.certificate != b"" and any(
             backend.sees_certificates for backend in self._counting(credentials)
         )
@@ -99,7 +99,7 @@ class BackendChain:
         return credentials._replace(user=credentials.client) if is_nameless else credentials
 
     def begin(self, credentials: Credentials, found: Found, *, is_stranger_wrong: bool) -> Attempt | None:
-        """Ask about somebody, and tell `found` on the loop: before this returns, or later.
+        """Ask about a client, and tell `found` on the loop: before this returns, or later.
 
         Args:
             credentials: What it says of itself.
@@ -150,7 +150,7 @@ class _Asking:
         self._is_stranger_wrong = is_stranger_wrong
 
     async def run(self) -> bool | None:
-        """Return whether somebody is let in, or is not wrong at least; None where nobody can say."""
+        """Return whether a client is let in, or is not wrong at least; None where no back end can say."""
         try:
             for backend in self._backends:
                 if self._question.is_by_certificate and not backend.sees_certificates:
@@ -170,7 +170,7 @@ class _Asking:
 
 
 def _find(backends: Sequence[AskedBackend], question: Question) -> Token | None:
-    """Return what somebody comes in by that was let in lately."""
+    """Return what a client comes in by that was let in lately."""
     for backend in backends:
         if question.is_by_certificate and not backend.sees_certificates:
             continue

@@ -120,7 +120,7 @@ class LdapBackend:
             return Reply(Verdict.YES, self._find_groups(service, entry["dn"], question.user, entry))
 
     def _is_spelled_so(self, user: str, entry: Mapping[str, Any]) -> bool:
-        """Return whether a user is called exactly so: to directories ANN is ann, and to rules somebody else."""
+        """Return whether a user is called exactly so: to directories ANN is ann, and to rules another user."""
         return not self._names or any(user in _values(entry, name) for name in self._names)
 
     def _connect(self, dn: str, password: str) -> ldap3.Connection:

@@ -103,7 +103,7 @@ class TopicBackend(Protocol):
         """Whether it is asked about each topic of those that it let in."""
 
     async def ask_topic(self, question: TopicQuestion) -> bool:
-        """Return whether somebody may do something with a topic.
+        """Return whether a client may do something with a topic.
 
         Raises:
             BackendError, OSError: There is no answer.

@@ -100,7 +100,7 @@ class Link(Protocol):
     async def __aexit__(self, *exc_info: object) -> None: ...
 
     async def publish(self, message: Outgoing) -> bool | None:
-        """Publish a message, and return when it was taken: whether somebody gets it, None where that is not told."""
+        """Publish a message, and return when it was taken: whether a queue gets it, None where that is not told."""
 
     def listen(self, wanted: Wanted) -> AsyncGenerator[Incoming]:
         """Yield what comes, for ever. Where the work is shared, each message is settled by `settle`."""

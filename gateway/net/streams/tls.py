@@ -104,7 +104,7 @@ class TlsLayer(Layer):
         return True
 
     def _find_names(self) -> None:
-        """Find who the peer is by its certificate, where it has one that says so."""
+        """Find the peer's name in its certificate, where it has one with a name."""
         terms = self._terms
         self._certificate = self._object.getpeercert(binary_form=True) or b""
         if terms.user_from is None and terms.client_from is None:

@@ -1,4 +1,4 @@
-"""Which part of this room answers which request.
+"""Which part of this package answers which request.
 
 Source: docs/protocols/rocketmq.md, "Tools".
 """
@@ -165,7 +165,7 @@ AT_ONCE: dict[int, Callable[[AdminTools, Command, AdminPeer, int], Command | Non
     RequestCode.DELETE_EXPIRED_COMMITLOG: AdminTools.clean,
     RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER: lambda tools, request, _peer, _: tools.groups.subscription(request),
 }
-"""What is answered at once, or by somebody else later."""
+"""What is answered at once, or by another part later."""
 
 ADDRESSED: dict[int, Callable[[AdminTools, Command, AdminPeer, str], Command]] = {
     RequestCode.GET_BROKER_CONFIG: lambda tools, request, peer, address: tools.settings.show(request, peer, address),

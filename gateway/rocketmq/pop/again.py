@@ -1,4 +1,4 @@
-"""The record of a message as a consumer gets it that was given before, or whose receipt a client cannot make itself.
+"""Copies of records for consumers: of a message that was given before, or whose receipt a client cannot make itself.
 
 An official broker stores such a message anew on a retry topic, with one attempt more. Here it stays where it is, and
 its copy says so: it has the attempts, and its receipt in `POP_CK`, which clients take as it is.

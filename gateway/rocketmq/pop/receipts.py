@@ -1,4 +1,4 @@
-"""The texts that a POP consumer is told which messages it has by, and brings back: an official broker's.
+"""Receipts of POP as official brokers write them: a consumer gets one with each message, and sends it back.
 
 A message is with its consumer until the moment that pop time and invisible time add up to. That moment is what proves
 it: a message that is taken again is hidden until a later one.

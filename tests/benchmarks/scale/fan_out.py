@@ -91,7 +91,7 @@ def queue_name(number: int) -> str:
 
 @contextlib.asynccontextmanager
 async def publisher_to(run: Run, ours: Gateway, queues: range, few: range) -> AsyncIterator[OneByOne]:
-    """Declare durable queues, bind some to one exchange and some to another; give who publishes to the first."""
+    """Declare durable queues, bind some to one exchange and some to another; give the publisher to the first."""
     peer = await open_peer("127.0.0.1", ours.server.ports["amqp"], OneByOne(Count()))
     for exchange in (EXCHANGE, FEW_EXCHANGE):
         await peer.call(commands.Exchange.Declare(0, exchange, "fanout", durable=True))

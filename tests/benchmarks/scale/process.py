@@ -43,7 +43,7 @@ class Worker:
 def _run(answer: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
     try:
         answer.send(("result", function(*arguments)))
-    except BaseException as error:  # noqa: BLE001 - told to the one who waits
+    except BaseException as error:  # noqa: BLE001 - told to the waiting caller
         answer.send(("error", f"{type(error).__name__} {error}"))
     os._exit(0)  # a store that was not closed stays as a killed process leaves it
 

@@ -1,7 +1,7 @@
 """Memory as on a machine that has been up for a day: what is not used holds pages of files.
 
 A virtual machine gives memory that is free back to its host, which takes several microseconds to find a page again. On
-a machine that was started lately servers would pay for that, and those who write files the most. A page that is in use
+a machine that was started lately servers would pay for that, and those that write files the most. A page that is in use
 already stays; the kernel takes it from the cache when a server needs it.
 """
 

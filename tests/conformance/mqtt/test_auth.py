@@ -24,7 +24,7 @@ def auth(code, data=None, method=METHOD):
 
 
 def begin(side, client, items=()):
-    """Return a connection that began to prove who it is, and the AUTH that it was answered with."""
+    """Return a connection that began to prove its name, and the AUTH that it was answered with."""
     if not side.is_open:
         side.open(auth={"mqtt_anonymous": False, "users": USERS})
     peer = side.dial()
@@ -38,7 +38,7 @@ def go_on(side, peer, client, asked):
 
 
 def proven(side, items=()):
-    """Return a client that proved who it is."""
+    """Return a client that proved its name."""
     client = ScramClient()
     peer, asked = begin(side, client, items)
     connack = go_on(side, peer, client, asked)

@@ -213,7 +213,7 @@ def test_who_waits_for_the_log_and_who_waits_for_more_are_told_in_their_order(st
     durability.when_stored(store.written_until, lambda _: told.append(1))
     durability.when_durable(lambda _: told.append(2))
     durability.when_stored(store.written_until, lambda _: told.append(3))
-    assert durability.begin_flush()  # somebody waits for more than the log
+    assert durability.begin_flush()  # a caller waits for more than the log
     publish(store, b"2")
     durability.when_stored(store.written_until, lambda _: told.append(4))
     store.begin_flush().run()

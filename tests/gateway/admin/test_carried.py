@@ -16,7 +16,7 @@ pytestmark = pytest.mark.asyncio
 
 
 class Echo(asyncio.Protocol):
-    """Says who is there, then what it hears; closes after `bye`."""
+    """Says its peer's name, then what it hears; closes after `bye`."""
 
     def connection_made(self, transport):
         self.transport = transport

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.asyncio
 
 
 class Gate:
-    """A turnstile whose application notes who comes through, between the turns of the loop that others have."""
+    """A turnstile whose application notes what comes through, between the turns of the loop that others have."""
 
     def __init__(self):
         self.seen = []

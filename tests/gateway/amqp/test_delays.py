@@ -217,6 +217,6 @@ def test_a_dead_letter_that_no_record_has_room_for_holds_no_other_up(world, peer
     world.now_ms += 1_000
     world.broker.handle_timer(world.now_ms)
     world.turn()
-    assert peer.bodies() == [b"too large"]  # it stays until somebody takes it
+    assert peer.bodies() == [b"too large"]  # it stays until a client takes it
     wait(world, 4_000)
     assert peer.bodies() == [b"another"]

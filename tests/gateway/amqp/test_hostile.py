@@ -94,7 +94,7 @@ def test_others_are_served_beside_a_hoarder_and_get_it_all_when_it_goes(world):
         for one in worker.messages():
             got.append(one.body)
             worker.send(Basic.Ack(one.tag))
-    assert len(got) >= 1  # in turn with the hoarder, who has the others
+    assert len(got) >= 1  # in turn with the hoarder, which has the others
     hoarder.vanish()
     world.turn()
     worker.send(Basic.Cancel("w"))

@@ -354,7 +354,7 @@ def test_a_certificate_of_nobody_lets_nobody_in_even_where_anonymous_clients_com
 
 
 def scram(site, user, password="secret", **change):
-    """Return who is let in by a proof, and what the user's client was asked for."""
+    """Return the user that a proof lets in, and what the user's client was asked for."""
     client, exchange = ScramClient(user, password), site.auth.begin_scram()
     asked = exchange.answer_first(client.first)
     exchange.take_final(client.final(asked))

@@ -1,4 +1,4 @@
-"""Which rules of a change take something from somebody who reads."""
+"""Which rules of a change take something from a reader."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ async def test_bridges_come_change_and_go_while_the_gateway_runs(site):
             await here.publish("more/1", b"x", qos=1)
             await here.publish("up/1", b"y", qos=1)
             assert sorted(await site.take(there, 3)) == [("more/1", b"x"), ("up/1", b"y"), ("up/1", b"y")]
-        assert (counts("one").connects, counts("two").connects) == (2, 1)  # who has not changed goes on
+        assert (counts("one").connects, counts("two").connects) == (2, 1)  # a bridge that has not changed goes on
 
         await reload(site, local, two=two)
         assert sessions(local) == {b"$bridge/two": {b"up/#"}}

@@ -1,4 +1,4 @@
-"""Retained messages at the door: who gets them, and what is owed of them."""
+"""Retained messages at the door: which sessions get them, and what is owed of them."""
 
 from __future__ import annotations
 

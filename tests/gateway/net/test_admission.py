@@ -1,4 +1,4 @@
-"""Those who come at once are heard a few at a time, in order."""
+"""Connections that come at once are heard a few at a time, in order."""
 
 from __future__ import annotations
 

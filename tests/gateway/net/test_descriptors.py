@@ -78,7 +78,7 @@ def test_newcomers_wait_from_the_last_place_on_until_somebody_leaves(capacity, g
     assert capacity.enter()
     assert not gate.is_open
     capacity.leave()
-    assert not gate.is_open  # in a moment, with others who leave
+    assert not gate.is_open  # in a moment, with others that leave
     capacity.leave()
     later.run()
     assert gate.is_open

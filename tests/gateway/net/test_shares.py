@@ -1,4 +1,4 @@
-"""Those who have a lot to do share the turns of the loop with all others."""
+"""Connections that have a lot to do share the turns of the loop with all others."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ async def test_lists_of_a_user_and_of_a_virtual_host_follow_what_comes_logs_in_a
         await device.readexactly(4)
         answers, early = await asyncio.open_connection(*gateway.listening["amqp"])
         early.write(b"AMQP\0\0\x09\x01")
-        await answers.readexactly(7)  # it came, and has not said who it is
+        await answers.readexactly(7)  # it came, and has not given its name
         assert [(await client.get(path)).json() for path in paths[:2]] == [[], []]
         first = await aiormq.connect(f"{_url(gateway)}?name=first")
         second = await aiormq.connect(f"{_url(gateway)}?name=second")

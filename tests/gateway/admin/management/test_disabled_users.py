@@ -1,4 +1,4 @@
-"""Users that an administrator disables: who has come in has to go, and nobody comes in, whatever the way."""
+"""Users that an administrator disables: their connections end, and none comes in, whatever the way."""
 
 from __future__ import annotations
 
