@@ -403,7 +403,7 @@ class PopService:
             found = self._dropped.get(number)
             if found is None or found[0] in self.journal.names:
                 continue  # its end is durable by now, or another has its queue and its end means nothing
-            key, state = found
+            key, state = found  # how its messages ended is left out: `restore` renumbers, and keeps nothing of that
             yield number, key, 0  # the name first: it voids what the copy may have of it from before
             for looked_at in snapshot_parts(state, log):
                 yield number, None, looked_at

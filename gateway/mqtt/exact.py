@@ -16,8 +16,8 @@ Source: docs/storage-format.md, "Journal of QoS 2".
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import chain
 
 from core.errors import DataFolderUnusableError, DiskFullError
 from core.record_journal import RecordJournal
@@ -38,14 +38,16 @@ from gateway.mqtt.exact_records import (
     TAKEN,
     Found,
     SentBefore,
+    ended_changes,
     found_changes,
     mark_record,
     name_records,
     sent_changes,
+    sent_of,
 )
 from gateway.mqtt.inflight import EXACT_COMPLETE, EXACT_RECEIVED, EXACT_SENT, InflightWindow
 from gateway.mqtt.kept_records import KeptRecords
-from gateway.mqtt.session import Session
+from gateway.mqtt.session import Session, Subscription
 
 COMPACT_BYTES_MIN = 4 << 20  # some 100,000 messages
 MARK_BYTES = 64 << 20  # of the log between two marks: a start reads no more of it
@@ -73,7 +75,7 @@ class ExactJournal:
         self._is_marked = False  # the journal has marks: the records of all that it notes say their identifiers
         self._sessions: dict[int, Session] = {}
         self._unstored: dict[int, dict[int, list[int]]] = {}  # by session, end of the log + 1: what is not safe so far
-        self._ending: Counter[Session | None] = Counter()  # how many ends of each are not durable yet
+        self._ended: dict[int, dict[int, dict[int, int]]] = {}  # by session and slot, of ends that may not be durable
         self._next_number = 1
         self._found: dict[int, Found] = {}  # of sessions that are not loaded yet
         self._numbers: dict[bytes, int] = {}  # of those, by client
@@ -85,7 +87,6 @@ class ExactJournal:
             what="what is on its way at QoS 2",
             keys=self._keys,
             copy=self._copy,
-            must_wait=lambda number: self._sessions.get(number) in self._ending,
         )
 
     # The start
@@ -305,18 +306,22 @@ class ExactJournal:
         self.note_received(session, [each for each in window.changed if window.state_of(each) == EXACT_RECEIVED])
         self.note_complete(session, [each for each in window.changed if window.state_of(each) == EXACT_COMPLETE])
 
-    def expect_end(self, session: Session) -> None:
-        """Keep what the journal has of a session, though it or a subscription of it has ended, until `note_ended`."""
-        self._ending[session] += 1
+    def expect_end(self, subscription: Subscription) -> None:
+        """Know what was sent for a subscription, which gives up its slots, until `forget_slot`.
 
-    def note_ended(self, session: Session) -> None:
-        """Take note that an end that was expected is durable."""
-        self._ending[session] -= 1
-        if not self._ending[session]:
-            del self._ending[session]
+        A process that is killed before the end is durable has the subscription again.
+        """
+        number = subscription.session.exact_number
+        sent = sent_of(subscription) if number else {}
+        if sent:
+            self._ended.setdefault(number, {})[subscription.floor_slot] = sent
 
     def forget_slot(self, session: Session, slot: int) -> None:
         """Forget what was sent for a subscription that is no more: its slot will be another's."""
+        ended = self._ended.get(session.exact_number, {})
+        ended.pop(slot, None)
+        if not ended:
+            self._ended.pop(session.exact_number, None)
         if session.exact_number:
             self._write([(FORGET_SLOT, slot, 0, 0)], session)
 
@@ -326,6 +331,7 @@ class ExactJournal:
             self._write([(FORGET, 0, 0, 0)], session)
             self._sessions.pop(session.exact_number, None)
             self._unstored.pop(session.exact_number, None)
+            self._ended.pop(session.exact_number, None)
             session.exact_number = 0
 
     # The journal
@@ -358,10 +364,9 @@ class ExactJournal:
             return
         session = self._sessions.get(number)
         found = self._found.get(number)
-        if session is not None and not session.sources:
-            return  # it has ended, and is known only until that is durable
         if session is not None:
             name, taken, changes = session.client_id, self._taken_of(session), sent_changes(session)
+            changes = chain(changes, ended_changes(session, self._ended.get(number, {})))
         elif found is not None:
             name, taken, changes = found.name, found.taken, found_changes(found)
         else:

@@ -6,10 +6,10 @@ Source: docs/storage-format.md, "Journal of QoS 2".
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gateway.mqtt.inflight import EXACT_COMPLETE, EXACT_RECEIVED, EXACT_SENT, InflightWindow
-from gateway.mqtt.session import Session
+from gateway.mqtt.session import NO_SLOT, Session, Subscription
 
 NAME_PIECE_BYTES = 48
 
@@ -57,8 +57,8 @@ def name_records(number: int, name: bytes) -> list[bytes]:
 def _slot_of(session: Session, window: InflightWindow, number: int) -> int:
     """Return the slot that a message in the window is noted under: its subscription's, or that of a catch-up."""
     catch_up = (session.retained_inflight or {}).get(number)
-    if catch_up is None:
-        return session.floor_slot_of(window.any_source_of(number))
+    if catch_up is None:  # a session that has ended has no sources
+        return session.floor_slot_of(window.any_source_of(number)) if session.sources else NO_SLOT
     return -1 if catch_up.is_ended else catch_up.slot
 
 
@@ -73,6 +73,8 @@ def found_changes(found: Found) -> Iterator[tuple[int, int, int]]:
 def sent_changes(session: Session) -> Iterator[tuple[int, int, int]]:
     """Give kind with small number, number and offset of each message at QoS 2 in the window, and how far it came."""
     for subscription in session.subscriptions.values():
+        if subscription.floor_slot == NO_SLOT:
+            continue  # at QoS 0 by now
         for offset, number in (subscription.done_before or {}).items():  # those in the window follow
             yield SENT << 24 | subscription.floor_slot, number, offset
             yield COMPLETE << 24, number, 0
@@ -86,3 +88,29 @@ def sent_changes(session: Session) -> Iterator[tuple[int, int, int]]:
             yield SENT << 24 | slot, number, window.offset_of(number)
             if state != EXACT_SENT:
                 yield (RECEIVED if state == EXACT_RECEIVED else COMPLETE) << 24, number, 0
+
+
+def sent_of(subscription: Subscription) -> dict[int, int]:
+    """Return number and queue offset of each message at QoS 2 that was sent for a subscription and is known still."""
+    sent = {number: offset for offset, number in (subscription.done_before or {}).items()}
+    window = subscription.session.window
+    if window is not None and window.count_of(subscription.source):
+        sent.update(window.exact_of(subscription.source))
+    return sent
+
+
+def ended_changes(session: Session, ended: Mapping[int, Mapping[int, int]]) -> Iterator[tuple[int, int, int]]:
+    """Give the same as `sent_changes` of what was sent for subscriptions that gave up their slots.
+
+    Args:
+        session: What they were of.
+        ended: By slot, what `sent_of` said then.
+    """
+    window = session.window
+    for slot, sent in ended.items():
+        for number, offset in sent.items():
+            is_there = window is not None and window.tail <= number < window.head
+            state = window.state_of(number) if window is not None and is_there else EXACT_COMPLETE
+            yield SENT << 24 | slot, number, offset
+            if state != EXACT_SENT:
+                yield _KINDS[state or EXACT_COMPLETE] << 24, number, 0

@@ -72,6 +72,9 @@ cdef class InflightWindow:
 
     cpdef list exact_between(self, long long first, long long end)
 
+    @cython.locals(number="long long", slot=Py_ssize_t)
+    cpdef list exact_of(self, int source)
+
     @cython.locals(slot=Py_ssize_t)
     cdef void _enter(self, int source, long long offset, int state) except *
 

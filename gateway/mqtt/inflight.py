@@ -178,6 +178,15 @@ class InflightWindow:
             if self._states[number & self._mask] == _EXACT_SENT
         ]
 
+    def exact_of(self, source: int) -> list[tuple[int, int]]:
+        """Return number and offset of each message at QoS 2 of `source` in the ring, acknowledged or not."""
+        found = []
+        for number in range(self.tail, self.head):
+            slot = number & self._mask
+            if self._states[slot] != _ONCE_SENT and max(self._sources[slot], ~self._sources[slot]) == source:
+                found.append((number, self._offsets[slot]))
+        return found
+
     def _enter(self, source: int, offset: int, state: int) -> None:
         if self.head - self.tail > self._mask:
             self._resize(2 * (self._mask + 1))

@@ -12,14 +12,7 @@ from core.record_journal import RecordJournal
 LOGGER = logging.getLogger(__name__)
 
 COMPACT_RATIO = 4  # a compaction is due when the journal is so many times what the last one left
-
-WAIT_RATIO = 2  # and ends, whatever it waits for, when the journal is so many times what was due
 Key = TypeVar("Key")
-
-
-def _never(key: object) -> bool:
-    del key
-    return False
 
 
 class KeptRecords(Generic[Key]):
@@ -32,8 +25,6 @@ class KeptRecords(Generic[Key]):
         what: What is written down, for the log.
         keys: Returns the keys of all things that have records.
         copy: Writes how the thing of a key is now, by `journal.append_compacted`; nothing where it is no more.
-        must_wait: Whether a thing is not to be copied now, as something of it is forgotten that a killed process would
-            have again: its part of a compaction waits, while the journal has not grown too much.
     """
 
     def __init__(
@@ -45,7 +36,6 @@ class KeptRecords(Generic[Key]):
         what: str,
         keys: Callable[[], Iterable[Key]],
         copy: Callable[[Key], None],
-        must_wait: Callable[[Key], bool] = _never,
     ) -> None:
         self._journal = journal
         self._record_bytes = record_bytes
@@ -53,11 +43,9 @@ class KeptRecords(Generic[Key]):
         self._what = what
         self._keys = keys
         self._copy = copy
-        self._must_wait = must_wait
         self._uncopied: list[Key] = []  # what a compaction has still to copy
         self._is_copying = False
         self._is_behind = False
-        self._is_large = False  # the compaction under way waited for too long
         self._compact_at = compact_bytes_min
 
     def append(self, records: bytes) -> None:
@@ -88,7 +76,7 @@ class KeptRecords(Generic[Key]):
 
     def rewrite(self) -> bool:
         """Write down everything as it is now; False where there is no room."""
-        self._is_copying = self._is_large = False
+        self._is_copying = False
         try:
             self._journal.begin_compaction()
             for key in self._keys():
@@ -106,30 +94,21 @@ class KeptRecords(Generic[Key]):
         try:
             if not self._is_copying:
                 self._journal.begin_compaction()
-                self._is_copying, self._is_large = True, False
+                self._is_copying = True
                 self._uncopied = list(self._keys())
             if not self._journal.is_compacting:
                 self._put_off()
             elif self._uncopied:
-                self._copy_one(self._uncopied.pop())
+                self._copy(self._uncopied.pop())
             else:
                 self._finish()
         except DiskFullError:
             self._put_off()
 
-    def _copy_one(self, key: Key) -> None:
-        must_wait = self._must_wait(key)
-        if must_wait and self._journal.bytes_used <= WAIT_RATIO * self._compact_at:
-            self._uncopied.insert(0, key)
-        else:
-            self._copy(key)
-            self._is_large |= must_wait
-
     def _finish(self) -> None:
         self._journal.finish_compaction()
         self._is_copying = False
-        if not self._is_large:  # else the journal is as large as it is for the wait's sake: the next one is due already
-            self._compact_at = max(self._compact_bytes_min, COMPACT_RATIO * self._journal.bytes_used)
+        self._compact_at = max(self._compact_bytes_min, COMPACT_RATIO * self._journal.bytes_used)
 
     def _put_off(self) -> None:
         """Compact later: the disk is full."""

@@ -245,19 +245,13 @@ class SessionTable:
         if session.is_persistent:
             self._session_rows.delete(session.client_id)
         if session.is_persistent and session.exact_number:
-            self._when_ended(session, partial(self._exact.forget, session))
+            self._when_ended(partial(self._exact.forget, session))
         else:
             self._exact.forget(session)
 
-    def _when_ended(self, session: Session, then: Callable[[], None]) -> None:
+    def _when_ended(self, then: Callable[[], None]) -> None:
         """Forget something by `then` when its end is durable: a process that is killed before has it again."""
-        self._exact.expect_end(session)
-        self._when_kept(partial(self._note_ended, session, then))
-
-    def _note_ended(self, session: Session, then: Callable[[], None], error: LmqError | None) -> None:
-        if error is None:
-            self._exact.note_ended(session)
-            then()
+        self._when_kept(partial(_if_kept, then))
 
     def keep_subscription(self, subscription: Subscription, position: int, retained_until: int) -> None:
         """Write down a new or changed subscription of a durable session.
@@ -316,7 +310,7 @@ class SessionTable:
             subscription.floor_slot = self._places.acquire(subscription.position)
             subscription.sent_slot = self._places.acquire(subscription.position)
             self._write_subscription(subscription)
-            self._when_ended(subscription.session, partial(self._release_of, subscription.session, old))
+            self._when_ended(partial(self._release_of, subscription.session, old))
             if then is not None:
                 self._when_kept(then)
         else:
@@ -351,12 +345,14 @@ class SessionTable:
     def _give_back(self, subscription: Subscription) -> None:
         session = subscription.session
         slots = (subscription.floor_slot, subscription.sent_slot, subscription.retained_slot)
+        if slots[0] != NO_SLOT:
+            self._exact.expect_end(subscription)
         subscription.floor_slot = subscription.sent_slot = subscription.retained_slot = NO_SLOT
         if (catch_up := session.find_catch_up(subscription.topic_filter)) is not None:
             session.drop_catch_up(catch_up)
-            self._when_ended(session, partial(self._end_catch_up, session, catch_up))
+            self._when_ended(partial(self._end_catch_up, session, catch_up))
         if slots[0] != NO_SLOT:
-            self._when_ended(session, partial(self._release_of, session, slots))
+            self._when_ended(partial(self._release_of, session, slots))
 
     def _end_catch_up(self, session: Session, catch_up: CatchUp) -> None:
         """Forget what was owed."""
@@ -412,6 +408,11 @@ class SessionTable:
     def wills(self) -> list[StoredWill]:
         """Return all wills that were written down."""
         return [parse_will(client_id, row) for client_id, row in list(self._will_rows.items())]
+
+
+def _if_kept(then: Callable[[], None], error: LmqError | None) -> None:
+    if error is None:
+        then()
 
 
 def _is_over(idle_since_ms: int, expiry_s: int, now_ms: int) -> bool:

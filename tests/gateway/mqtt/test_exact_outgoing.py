@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from core.errors import DiskFullError
 from core.store.sync_plan import sync_now
 from gateway.mqtt import exact
 from tests.support import mqtt
@@ -232,7 +233,8 @@ def test_what_a_client_has_does_not_come_again_where_a_kill_leaves_its_subscript
 
 
 @pytest.mark.parametrize("ending", [*ENDINGS, "clean start"])
-def test_what_a_client_has_outlives_a_compaction_between_an_end_and_its_commit(tmp_path, ending, monkeypatch):
+@pytest.mark.parametrize("count", [25, 400])  # by which the journal would be compacted, and again and again
+def test_what_a_client_has_outlives_compactions_between_an_end_and_its_commit(tmp_path, ending, count, monkeypatch):
     monkeypatch.setattr(exact, "COMPACT_BYTES_MIN", 1_000)
     world = World(tmp_path / "before")
     peer = world.client(b"a", (b"t", 2), clean=False)
@@ -243,13 +245,55 @@ def test_what_a_client_has_outlives_a_compaction_between_an_end_and_its_commit(t
 
     def end_and_compact():
         peer.send(ENDINGS[ending]) if ending in ENDINGS else world.connect(b"a")
-        for i in range(2, 27):  # by which the journal would be compacted
+        for i in range(2, 2 + count):
             busy.send(publish(b"other", b"", qos=2, packet_id=i), pubrel(i))
         sync_now(world.store.journal("mqtt_exact"))  # what was compacted is the journal
 
     leave_unanswered(world, tmp_path / "after", end_and_compact)
     peer = world.connect(b"a", clean=False)
     assert peer.take() == [connack(session_present=True), pubrel(got.packet_id)]
+    world.close()
+
+
+@pytest.mark.parametrize("ending", [*ENDINGS, "clean start"])
+@pytest.mark.parametrize("is_complete", [False, True])
+def test_what_a_client_has_is_written_after_a_full_disk_though_its_end_is_not_durable(tmp_path, ending, is_complete):
+    world = World(tmp_path / "before")
+    peer = world.client(b"a", (b"t", 2), clean=False)
+    busy = world.client(b"p", (b"t", 2), clean=False)
+    busy.send(*[publish(b"t", b"%d" % i, qos=2, packet_id=i) for i in (1, 2)], pubrel(1), pubrel(2))
+    first, second = (one.packet_id for one in peer.take_deliveries())
+    assert peer.send(pubrec(first), pubrec(second)).take() == [pubrel(first), pubrel(second)]
+
+    def end_and_rewrite():
+        peer.send(ENDINGS[ending], *[pubcomp(first)] * is_complete) if ending in ENDINGS else world.connect(b"a")
+        world.door.exact._kept.fall_behind(DiskFullError("full"))
+        busy.send(*[pubrec(one.packet_id) for one in busy.take_deliveries()])  # written with all else
+        sync_now(world.store.journal("mqtt_exact"))
+
+    leave_unanswered(world, tmp_path / "after", end_and_rewrite)
+    peer = world.connect(b"a", clean=False)
+    done = [first] if is_complete and ending in ENDINGS else []
+    assert peer.take() == [connack(session_present=True), *(pubrel(one) for one in (first, second) if one not in done)]
+    world.client(b"q").send(publish(b"t", b"next", qos=2, packet_id=1), pubrel(1))
+    assert peer.bodies() == [b"next"]
+    world.close()
+
+
+def test_a_session_whose_subscription_went_to_qos_0_after_a_kill_is_compacted(tmp_path, monkeypatch):
+    monkeypatch.setattr(exact, "COMPACT_BYTES_MIN", 1_000)
+    world = World(tmp_path)
+    peer = world.client(b"a", (b"t", 2), clean=False)
+    world.client(b"p").send(publish(b"t", b"once", qos=2, packet_id=1), pubrel(1))
+    (got,) = peer.take_deliveries()
+    peer.send(pubrec(got.packet_id))
+    restart(world)
+    peer = world.connect(b"a", clean=False)
+    peer.send(mqtt.subscribe(1, (b"t", 0)))
+    busy = world.client(b"p", clean=False)
+    for i in range(1, 100):
+        assert busy.send(publish(b"other", b"", qos=2, packet_id=i)).take() == [pubrec(i)]
+        busy.send(pubrel(i)).take()
     world.close()
 
 

@@ -5,18 +5,21 @@ from gateway.mqtt.exact_records import (
     NAME,
     NAME_HEAD,
     NOBODY,
+    RECEIVED,
     RECORD,
     SENT,
     TAKEN,
     Found,
     SentBefore,
+    ended_changes,
     found_changes,
     mark_record,
     name_records,
     sent_changes,
+    sent_of,
 )
-from gateway.mqtt.inflight import EXACT_COMPLETE, EXACT_SENT
-from gateway.mqtt.session import Session
+from gateway.mqtt.inflight import EXACT_COMPLETE, EXACT_RECEIVED, EXACT_SENT
+from gateway.mqtt.session import Session, Subscription
 
 
 def test_a_mark_is_one_more_than_the_end_of_the_log_so_that_0_is_none():
@@ -44,4 +47,30 @@ def test_a_session_without_messages_on_their_way_has_no_changes():
     session = Session(b"c", b"", is_persistent=True)
     assert list(sent_changes(session)) == []
     session.open_window(4)
+    assert list(sent_changes(session)) == []
+
+
+def test_what_was_sent_for_a_subscription_that_ended_is_written_as_far_as_it_came_since():
+    session = Session(b"c", b"", is_persistent=True)
+    subscription, other = (Subscription(session, topic_filter, 2, 1, 0) for topic_filter in (b"a", b"b"))
+    window = session.open_window(8)
+    for one, offset, state in [
+        (subscription, 10, EXACT_SENT),
+        (other, 20, EXACT_SENT),
+        (subscription, 11, EXACT_SENT),
+        (subscription, 12, EXACT_RECEIVED),
+        (subscription, 13, 0),
+    ]:
+        window.push_one(one.source, offset, state)
+    sent = sent_of(subscription)
+    assert sent == {0: 10, 2: 11, 3: 12}
+    window.drop(0)  # which leaves the window
+    session.end()
+    assert list(ended_changes(session, {5: sent})) == [
+        (SENT << 24 | 5, 0, 10),
+        (COMPLETE << 24, 0, 0),
+        (SENT << 24 | 5, 2, 11),
+        (SENT << 24 | 5, 3, 12),
+        (RECEIVED << 24, 3, 0),
+    ]
     assert list(sent_changes(session)) == []

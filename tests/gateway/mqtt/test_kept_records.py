@@ -60,7 +60,6 @@ class Numbers:
 
     def __init__(self):
         self.journal = Journal()
-        self.waiting = set()
         self.now = {}
         self.kept = KeptRecords(
             self.journal,
@@ -69,7 +68,6 @@ class Numbers:
             what="numbers",
             keys=self.now.keys,
             copy=lambda key: self.journal.append_compacted(RECORD.pack(key, self.now[key]), RECORD.size),
-            must_wait=lambda key: key in self.waiting,
         )
 
     def set(self, key, value):
@@ -91,33 +89,6 @@ def test_a_journal_that_grows_is_compacted_and_says_the_same():
         numbers.set(i % 7, i)
         assert numbers.replayed() == numbers.now
     assert numbers.journal.bytes_used <= BYTES_MIN * COMPACT_RATIO
-
-
-def test_a_compaction_does_not_end_before_what_must_wait_was_copied():
-    numbers = Numbers()
-    numbers.set(1, 11)
-    numbers.waiting = {1}
-    while not numbers.journal.is_compacting:
-        numbers.set(2, numbers.journal.bytes_used)
-    numbers.now[1] = 0  # what would be copied now
-    for i in range(10):
-        numbers.set(3, i)
-    assert numbers.replayed() == {**numbers.now, 1: 11}
-    numbers.now[1] = 12
-    numbers.waiting.clear()
-    while numbers.journal.is_compacting:
-        numbers.set(2, 0)
-    assert numbers.replayed() == numbers.now
-
-
-def test_a_journal_that_grows_is_compacted_whatever_must_wait():
-    numbers = Numbers()
-    numbers.set(1, 11)
-    numbers.waiting = {1}
-    for i in range(1_000):
-        numbers.set(2, i)
-    assert numbers.journal.bytes_used <= BYTES_MIN * COMPACT_RATIO
-    assert numbers.replayed() == numbers.now
 
 
 def test_a_journal_that_grows_while_it_is_compacted_is_not_compacted_again_and_again():
