@@ -266,7 +266,7 @@ class Gateway:
             uptime_ms=self._uptime_ms,
             certificates=self.listeners.certificates,
             listeners=self.listeners.connections,
-            listening=self.listeners.first,
+            listening=self.listeners.bound,
             begin_read=self.turns.begin_read,
             settings=lambda: self.settings,
             api_tokens=self.api_tokens,

@@ -68,10 +68,14 @@ class Listeners:
     def first(self) -> dict[str, Address]:
         """Return the first address of each name."""
         found: dict[str, Address] = {}
-        for bound in self._bound.values():
-            for name, address in bound:
-                found.setdefault(name, address)
+        for name, address in self.bound():
+            found.setdefault(name, address)
         return found
+
+    def bound(self) -> Iterator[tuple[str, Address]]:
+        """Yield each address, with the name that it is told by."""
+        for entries in self._bound.values():
+            yield from entries
 
     def lines(self, doors: Iterable[str]) -> list[str]:
         """Return one line for each address, in the order of `doors`."""

@@ -57,7 +57,7 @@ class AdminView:
         *,
         is_ready: Callable[[], bool],
         uptime_ms: Callable[[], int],
-        listening: Callable[[], Mapping[str, tuple[str, int]]],
+        listening: Callable[[], Iterable[tuple[str, tuple[str, int]]]],
         begin_read: Callable[[int], int],
         settings: Callable[[], GatewaySettings],
         certificates: Callable[[], Iterable[SecureAddress]] = tuple,

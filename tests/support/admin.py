@@ -26,7 +26,7 @@ def make_view(gateway):
         gateway.authenticator,
         is_ready=lambda: True,
         uptime_ms=lambda: 7,
-        listening=gateway.listeners.first,
+        listening=gateway.listeners.bound,
         begin_read=gateway.turns.begin_read,
         settings=lambda: gateway.settings,
         api_tokens=gateway.api_tokens,

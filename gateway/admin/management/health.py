@@ -12,10 +12,22 @@ from gateway.admin.management.listing import Item
 from gateway.admin.management.names import CLUSTER
 from gateway.admin.management.places import see_vhost
 from gateway.admin.paths import PathName
-from gateway.admin.view import AdminView, View
+from gateway.admin.view import View
 
 HEALTH = APIRouter()
 FAILED = 503
+# What RabbitMQ's check understands, in lower case, and the listeners here that it stands for.
+PROTOCOLS = {
+    **dict.fromkeys(("amqp091", "amqp0.9.1", "amqp0-9-1", "amqp0_9_1"), "amqp"),
+    "amqp/ssl": "amqps",
+    **dict.fromkeys(("mqtt31", "mqtt3.1", "mqtt3_1", "mqtt311", "mqtt3.1.1", "mqtt3_1_1"), "mqtt"),
+    **dict.fromkeys(("mqtt/ssl", "mqtt+ssl", "mqtt+tls"), "mqtts"),
+    **dict.fromkeys(("web-mqtt", "web_mqtt", "webmqtt", "http/web-mqtt"), "ws"),
+    **dict.fromkeys((f"{web}mqtt{by}" for web in ("web-", "web") for by in ("/ssl", "/tls", "+ssl", "+tls")), "wss"),
+    "https/web-mqtt": "wss",
+    **dict.fromkeys(("http1", "http1.1", "http_api", "management", "management_ui", "ui", "admin"), "http"),
+    "admin-tls": "https",
+}
 UNIT_S = {"days": 86_400, "weeks": 604_800, "months": 2_629_746, "years": 31_556_952}
 Unit = Literal["days", "weeks", "months", "years"]
 
@@ -91,7 +103,7 @@ async def listens_on(
 ) -> Item:
     """Some door listens on a port."""
     del looker
-    ports = sorted({address[1] for address in view.listening().values()})
+    ports = sorted({bound for _, (_, bound) in view.listening() if bound})  # a Unix socket has none
     if port in ports:
         return {"status": "ok", "port": port}
     return {**_say(response, "No active listener"), "missing": port, "ports": ports}
@@ -99,12 +111,13 @@ async def listens_on(
 
 @HEALTH.get("/health/checks/protocol-listener/{protocol}")
 async def listens_for(view: View, looker: Looker, protocol: PathName, response: Response) -> Item:
-    """Some door listens for a protocol."""
+    """Some door listens for a protocol, or for each of several that have commas between them."""
     del looker
-    protocols = _protocols(view)
-    if protocol in protocols:
+    protocols = {_find_protocol(name) for name, _ in view.listening()}
+    missing = [name for name in protocol.split(",") if _find_protocol(name) not in protocols]
+    if not missing:
         return {"status": "ok", "protocol": protocol}
-    return {**_say(response, "No active listener"), "missing": protocol, "protocols": sorted(protocols)}
+    return {**_say(response, "No active listener"), "missing": ",".join(missing), "protocols": sorted(protocols)}
 
 
 @HEALTH.get("/health/checks/certificate-expiration/{within}/{unit}")
@@ -120,8 +133,8 @@ async def certificates_last(
     return _say(response, f"certificates expire of {', '.join(expired)}" if expired else "")
 
 
-def _protocols(view: AdminView) -> set[str]:
-    return {"http" if name == "admin" else name for name in view.listening()}
+def _find_protocol(name: str) -> str:
+    return PROTOCOLS.get(name.lower(), name.lower())
 
 
 def _say(response: Response, trouble: str) -> Item:

@@ -201,8 +201,7 @@ def _tell_traffic(view: AdminView) -> Item:
 
 def _tell_listeners(view: AdminView) -> list[Item]:
     return [
-        {"node": NODE, "protocol": name, "ip_address": host, "port": port}
-        for name, (host, port) in view.listening().items()
+        {"node": NODE, "protocol": name, "ip_address": host, "port": port} for name, (host, port) in view.listening()
     ]
 
 

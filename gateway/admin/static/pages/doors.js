@@ -7,10 +7,12 @@ import { table } from "../list.js";
 import { live } from "../live.js";
 import { plot } from "../plot.js";
 
+const showHost = (host) => (host.includes(":") && !host.startsWith("unix:") ? `[${host}]` : host);
+
 const LISTENERS = [
   { title: "Door", read: (one) => one.protocol },
-  { title: "Address", read: (one) => h("code", { className: "mono" }, one.ip_address.includes(":") ? `[${one.ip_address}]` : one.ip_address) },
-  { title: "Port", isNumber: true, read: (one) => one.port },
+  { title: "Address", read: (one) => h("code", { className: "mono" }, showHost(one.ip_address)) },
+  { title: "Port", isNumber: true, read: (one) => one.port || "" },
 ];
 
 function showDoor(name, door) {

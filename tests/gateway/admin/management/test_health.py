@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import pytest
 
+from gateway.listen_settings import find_address
+from gateway.settings import AmqpSettings, MqttSettings
 from tests.support.admin import managed_gateway
+from tests.support.gateway import ANY_PORT
+from tests.support.listening import secure
 
 pytestmark = pytest.mark.asyncio
 
@@ -40,6 +46,25 @@ async def test_what_is_wrong_is_told_with_503(tmp_path):
         answer = await client.get("/api/health/checks/protocol-listener/stomp")
         assert (answer.status_code, "amqp" in answer.json()["protocols"]) == (503, True)
         assert (await client.get("/api/aliveness-test/none")).status_code == 404
+
+
+async def test_all_addresses_of_a_door_and_all_names_of_its_protocol_are_found(tmp_path):
+    socket = f"unix:{tmp_path}/mqtt.sock"
+    listens = [ANY_PORT, ANY_PORT, secure(optional=False), {"address": ANY_PORT, "websocket": "/mqtt"}, socket]
+    blocks = {"mqtt": MqttSettings(listen=listens), "amqp": AmqpSettings(listen=[ANY_PORT, secure(optional=False)])}
+    async with managed_gateway(tmp_path, **blocks) as (gateway, client):
+        bound = [find_address(line.split()[2]) for line in gateway.lines() if line.split()[1] != "admin"]
+        told = (await client.get("/api/overview")).json()["listeners"]
+        assert sorted((one["ip_address"], one["port"]) for one in told) == sorted(bound)
+        for port in {port for _, port in bound if port}:
+            assert (await client.get(f"/api/health/checks/port-listener/{port}")).status_code == 200, port
+        assert (await client.get("/api/health/checks/port-listener/0")).status_code == 503
+        for name in ("amqp091", "AMQP", "amqps", "amqp/ssl", "mqtt311", "mqtts", "web-mqtt", "amqp091,mqtt,web-mqtt"):
+            answer = await client.get(f"/api/health/checks/protocol-listener/{quote(name, safe='')}")
+            assert (answer.status_code, answer.json()) == (200, {"status": "ok", "protocol": name}), name
+        for name in ("amqp10", "https", "wss", "stomp", "web-mqtt/tls"):
+            answer = await client.get(f"/api/health/checks/protocol-listener/amqp,{quote(name, safe='')}")
+            assert (answer.status_code, answer.json()["missing"]) == (503, name), name
 
 
 async def test_newer_checks_are_answered(tmp_path):
