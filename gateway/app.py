@@ -24,13 +24,11 @@ from gateway.auth.recheck import recheck
 from gateway.auth.users import User
 from gateway.bridges.manager import Bridges
 from gateway.certificate_watch import LOOK_INTERVAL_MS as CERTIFICATES_INTERVAL_MS
-from gateway.compiled import find_warnings
 from gateway.door import ADMIN, Door, find_listening
 from gateway.event_stream.stream import DROPS_INTERVAL_MS, EventStream
 from gateway.events import Actor, Kind
 from gateway.listeners import Listeners
 from gateway.logs import set_up_logs
-from gateway.memory import LOOK_INTERVAL_MS as MEMORY_INTERVAL_MS, MemoryWatch
 from gateway.mqtt.door import MqttDoor
 from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
@@ -40,6 +38,8 @@ from gateway.net.limits import AddressConnections, ConnectionLimits
 from gateway.net.paces import AllPaces
 from gateway.net.shares import Shares
 from gateway.net.watermarks import Watermarks
+from gateway.process.compiled import find_warnings
+from gateway.process.memory import LOOK_INTERVAL_MS as MEMORY_INTERVAL_MS, MemoryWatch
 from gateway.rocketmq.door import RocketmqDoor
 from gateway.runtime.disk_threads import PrepareThread, RoomWatch
 from gateway.runtime.flush_thread import FlushThread

@@ -16,12 +16,12 @@ import uvloop
 from core.errors import LmqError
 from gateway.app import Gateway
 from gateway.auth.rule_book import RulesError
-from gateway.collector import Collector
-from gateway.core_dumps import forbid_core_dumps
 from gateway.logs import set_up_logs
 from gateway.net.descriptors import DescriptorsError, raise_limit
 from gateway.net.listener import ListenError
-from gateway.service_manager import ServiceManager
+from gateway.process.collector import Collector
+from gateway.process.core_dumps import forbid_core_dumps
+from gateway.process.service_manager import ServiceManager
 from gateway.settings.models import GatewaySettings, SettingsError
 from gateway.settings.reading import load_settings
 

@@ -12,7 +12,7 @@ from gateway.auth.backends.asked import AskedBackend
 from gateway.auth.digest_memory import DigestMemory
 from gateway.auth.penalty_box import PenaltyBox
 from gateway.auth.token_logins import TokenMemory
-from gateway.memory import MemoryWatch
+from gateway.process.memory import MemoryWatch
 
 
 def audit_families(counts: Counts) -> Iterator[Metric]:

@@ -37,9 +37,9 @@ from gateway.auth.authenticator import Authenticator
 from gateway.carriage import SecureAddress
 from gateway.door import Door
 from gateway.inventory import PlaceEntry, take_each
-from gateway.memory import MemoryWatch
 from gateway.mqtt.door import MqttDoor
 from gateway.net.descriptors import Capacity
+from gateway.process.memory import MemoryWatch
 from gateway.retention import LogFiles
 from gateway.rocketmq.door import RocketmqDoor
 from gateway.settings.models import GatewaySettings

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from core.broker import Broker
 from core.metrics import DoorMetrics
-from gateway.memory import own_bytes
 from gateway.mqtt.session_table import SessionTable
 from gateway.mqtt.subscribing import Subscribing
+from gateway.process.memory import own_bytes
 
 
 class SysCounts:

@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from gateway.compiled import RECORD
+from gateway.process.compiled import RECORD
 from tests.support.sources import COMPILED_DECLARATIONS, ROOT, compiled_list
 
 # Inline C in place of a Python module of the same name, which is not compiled.

@@ -19,8 +19,8 @@ from gateway.admin.schemas import DoorOverview, EndingCertificate, Overview
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
 from gateway.amqp.exchanges import DELAYED, KINDS
-from gateway.memory import own_bytes
 from gateway.net.descriptors import descriptor_limit, open_descriptors
+from gateway.process.memory import own_bytes
 from gateway.version import VERSION
 
 MEMORY_PARTS = (  # of RabbitMQ's processes, which clients of its API want to read

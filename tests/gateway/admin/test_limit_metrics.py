@@ -18,8 +18,8 @@ from gateway.auth.backends.asked import AskedBackend
 from gateway.auth.backends.question import BackendError, Question, Reply, Verdict
 from gateway.auth.digest_memory import DigestMemory
 from gateway.auth.penalty_box import PenaltyBox
-from gateway.memory import MemoryWatch
 from gateway.net.watermarks import Watermarks
+from gateway.process.memory import MemoryWatch
 from gateway.settings.penalties import PenaltySettings
 from tests.support.backends import ScriptedBackend
 from tests.support.logins import HandClock

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from gateway import core_dumps, serving
+from gateway import serving
+from gateway.process import core_dumps
 from tests.support.sources import ROOT
 
 CHILD = """
 import os, resource
 from pathlib import Path
-from gateway.core_dumps import forbid_core_dumps
+from gateway.process.core_dumps import forbid_core_dumps
 secret = "hush" + "-hush-%d" % os.getpid()
 if {forbids}:
     forbid_core_dumps()

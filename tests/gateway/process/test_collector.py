@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from pamqp.commands import Connection
 
-from gateway.collector import MIDDLE, NEVER, NEW_ROUNDS, Collector
+from gateway.process.collector import MIDDLE, NEVER, NEW_ROUNDS, Collector
 from gateway.settings.models import AuthSettings
 from lmq.remoting.request_codes import RequestCode
 from tests.support import amqp, mqtt

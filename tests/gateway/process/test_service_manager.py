@@ -8,7 +8,7 @@ import uuid
 
 import pytest
 
-from gateway.service_manager import ServiceManager
+from gateway.process.service_manager import ServiceManager
 from tests.support.gateway import GatewayProcess
 
 

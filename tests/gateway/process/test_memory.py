@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from core.room import Room
-from gateway.memory import MemoryWatch, find_memory_bytes, own_bytes
 from gateway.net.watermarks import Watermarks
+from gateway.process.memory import MemoryWatch, find_memory_bytes, own_bytes
 from tests.support.amqp_door import AmqpWorld
 from tests.support.rocketmq_door import DoorSite
 

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from gateway.compiled import OUTDATED_S, RECORD, find_warnings
+from gateway.process.compiled import OUTDATED_S, RECORD, find_warnings
 
 
 @pytest.fixture
