@@ -80,18 +80,27 @@ class HeaderIndex(Generic[Owner]):
         self._any: dict[Pair, dict[tuple[Owner, HeaderMatch], None]] = {}  # by pair, where one is enough
         self._all: dict[Pair, dict[tuple[Owner, HeaderMatch], None]] = {}  # by one of the pairs
         self._always: dict[tuple[Owner, HeaderMatch], None] = {}  # that ask for nothing, and for all of it
+        self._more: dict[tuple[Owner, HeaderMatch], int] = {}  # how often each was put in again
 
     def add(self, owner: Owner, match: HeaderMatch) -> None:
-        """Put in a pattern that is not there."""
-        if not match.pairs and not match.is_any:
-            self._always[owner, match] = None
+        """Put in a pattern; one that is there counts once more, as bindings differ also by their keys."""
         entry = (owner, match)  # one object in all places: what is equal is compared by its hash alone
+        if self._has(entry):
+            self._more[entry] = self._more.get(entry, 0) + 1
+            return
+        if not match.pairs and not match.is_any:
+            self._always[entry] = None
         by_pair = self._any if match.is_any else self._all
         for pair in _indexed(match):
             by_pair.setdefault(pair, {})[entry] = None
 
     def remove(self, owner: Owner, match: HeaderMatch) -> None:
-        """Take out a pattern that is there."""
+        """Take out a pattern that is there; it is found until it was taken out as often as it was put in."""
+        more = self._more.pop((owner, match), 0)
+        if more:
+            if more > 1:
+                self._more[owner, match] = more - 1
+            return
         self._always.pop((owner, match), None)
         by_pair = self._any if match.is_any else self._all
         for pair in _indexed(match):
@@ -99,6 +108,11 @@ class HeaderIndex(Generic[Owner]):
             del entries[owner, match]
             if not entries:
                 del by_pair[pair]
+
+    def _has(self, entry: tuple[Owner, HeaderMatch]) -> bool:
+        match = entry[1]
+        by_pair = self._any if match.is_any else self._all
+        return entry in self._always or any(entry in by_pair.get(pair, ()) for pair in _indexed(match)[:1])
 
     def find(self, headers: Mapping[str, Field]) -> Collection[tuple[Owner, HeaderMatch]]:
         """Return the patterns that a message with these headers matches, each once."""

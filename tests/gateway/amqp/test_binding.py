@@ -55,3 +55,23 @@ def test_an_exchange_that_went_with_its_last_binding_is_told_to_be_gone_when_tha
     world.turn()
     assert [one.name for one in (*peer.take(), *other.take())] == ["Queue.UnbindOk", f"{again.name}Ok"]
     world.close()
+
+
+def test_bindings_by_the_same_headers_and_other_keys_are_told_apart(tmp_path):
+    world = AmqpWorld(tmp_path)
+    peer = world.client()
+    peer.declare("q", durable=True)
+    bindings = {"queue": "q", "exchange": "amq.headers", "arguments": {"a": 1}}
+    for key in ("one", "two", "three"):
+        assert isinstance(peer.call(Queue.Bind(routing_key=key, **bindings)), Queue.BindOk)
+    world.close()
+    world.open()
+    peer = world.client()
+    for key, ready in (("one", 1), ("two", 2), ("three", 2)):
+        assert isinstance(peer.call(Queue.Unbind(routing_key=key, **bindings)), Queue.UnbindOk)
+        peer.publish(b"x", exchange="amq.headers", headers={"a": 1})
+        assert peer.call(Queue.Declare(queue="q", passive=True)).message_count == ready
+    for key in ("one", "two"):
+        peer.call(Queue.Bind(routing_key=key, **bindings))
+    assert isinstance(peer.call(Queue.Delete(queue="q")), Queue.DeleteOk)
+    world.close()

@@ -88,6 +88,17 @@ def test_the_index_finds_what_a_look_at_each_pattern_would(patterns, headers):
     assert not list(index.find(table(headers)))
 
 
+@pytest.mark.parametrize("said", [{}, {"a": 1}, {"a": 1, "b": None}, {"x-match": "any", "a": 1, "b": "t"}])
+def test_a_pattern_is_found_until_it_is_taken_out_as_often_as_it_was_put_in(said):
+    index = HeaderIndex()
+    for _ in range(3):
+        index.add("q", parse_match(table(said)))
+    for left in (3, 2, 1, 0):
+        assert len(index.find(table({"a": 1, "b": "t"}))) == bool(left)
+        if left:
+            index.remove("q", parse_match(table(said)))
+
+
 @pytest.mark.parametrize(
     ("said", "text"),
     [
