@@ -16,7 +16,8 @@ from types import FunctionType
 
 DATA = Path(__file__).parents[1] / "data"
 CASE_BYTES_MAX = 4_096
-HANG_S = 20  # for STEP cases, which take about a second
+HANG_S = 20  # of the processor's time for STEP cases, which take about a second
+STUCK_S = 600  # by the clock: a busy machine may leave a process without its turn for long
 STEP = 2_000
 GROWTH_KB_MAX = 64 * 1024  # after the first steps
 
@@ -95,7 +96,7 @@ class Fuzz:
             return
         _say(f"{self.corpus.stem}: seed {wanted.seed}")
         self.run_mutants(wanted.cases, wanted.seed, _Watch())
-        signal.alarm(0)
+        _watch_time(0, 0)
         _say(f"{wanted.cases} cases, none failed")
 
 
@@ -129,7 +130,7 @@ class _Watch:
         self.peak_kb = 0
 
     def __call__(self, number):
-        signal.alarm(HANG_S)
+        _watch_time(HANG_S, STUCK_S)
         now_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         if number <= 10 * STEP:
             self.peak_kb = now_kb
@@ -138,6 +139,12 @@ class _Watch:
         if number % (100 * STEP) == 0:
             rate = number / max(time.monotonic() - self.begun, 0.001)
             _say(f"{number} cases, {rate:.0f} a second, {now_kb} KB")
+
+
+def _watch_time(busy_s, stuck_s):
+    """Have a signal end the process after so much time of the processor, or by the clock; 0: no more."""
+    signal.setitimer(signal.ITIMER_PROF, busy_s)
+    signal.alarm(stuck_s)
 
 
 def _say(text):
