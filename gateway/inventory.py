@@ -240,7 +240,15 @@ def take_each(things: Iterable[Thing]) -> Iterator[Thing]:
         yield left.pop()
 
 
-def describe_connection(transport: Transport, identity: Identity | None, client: str) -> ConnectionEntry:
+def describe_connection(
+    transport: Transport,
+    identity: Identity | None,
+    client: str,
+    *,
+    vhost: str = "",
+    channels: int = 0,
+    is_held: bool = False,
+) -> ConnectionEntry:
     """Return the entry of a connection."""
     return ConnectionEntry(
         conn_id=transport.conn_id,
@@ -251,6 +259,9 @@ def describe_connection(transport: Transport, identity: Identity | None, client:
         bytes_in=transport.bytes_in,
         bytes_out=transport.bytes_out,
         local=format_address(*transport.local_address),
+        vhost=vhost,
+        channels=channels,
+        is_held=is_held,
     )
 
 

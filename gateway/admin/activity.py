@@ -57,6 +57,10 @@ class Rates(NamedTuple):
     again: float = 0.0  # that consumers got once more
 
 
+STANDING = Rates()
+NOT_WATCHED = None, None
+
+
 class QueueActivity:
     """Looks at queues every few seconds.
 
@@ -159,14 +163,15 @@ class QueueActivity:
 
     def _level_of(self, vhost: VirtualHost, queue: SharedQueue) -> Level:
         ready, unacked = count_messages(self._broker, vhost, queue)
-        return Level(monotonic(), self.given_to(queue), ready, unacked, self.given_again(queue))
+        queue_ref = self._broker.find_queue(queue.light_name)
+        return Level(monotonic(), self.given_to(queue, queue_ref), ready, unacked, self.given_again(queue))
 
-    def given_to(self, queue: SharedQueue) -> int:
-        """Return how many messages ever came into an AMQP queue."""
-        broker, ref = self._broker, self._broker.find_queue(queue.light_name)
+    def given_to(self, queue: SharedQueue, queue_ref: int) -> int:
+        """Return how many messages ever came into an AMQP queue, which is that light queue."""
+        broker = self._broker
         if queue.terms.priority_max > 0 and queue.is_open and isinstance(queue.pop, LevelledQueue):
             return sum(map(broker.max_offset, queue.pop.refs))
-        return max(broker.max_offset(ref) - queue.first_offset, 0) if ref >= 0 else 0
+        return max(broker.max_offset(queue_ref) - queue.first_offset, 0) if queue_ref >= 0 else 0
 
     def given_again(self, queue: SharedQueue) -> int:
         """Return how many times consumers got messages of an AMQP queue once more, since the start."""
@@ -185,15 +190,17 @@ class QueueActivity:
         grown = self._grown
         return [grown.get(queue_ref, 0.0) for queue_ref in range(first, end)]
 
-    def rates_of(self, vhost: VirtualHost, queue: SharedQueue) -> Rates:
-        """Return how fast an AMQP queue goes; it is watched for a while from now on."""
+    def rates_of(self, vhost: VirtualHost, queue: SharedQueue, queue_ref: int) -> Rates:
+        """Return how fast an AMQP queue goes, which is that light queue; it is watched for a while from now on."""
         if queue in self._told or len(self._told) < WATCHED_MAX:
             self._told[queue] = (vhost, monotonic())
-        return self._rates_now(queue, self.rate_into(self._broker.find_queue(queue.light_name)))
+        return self._rates_now(queue, self.rate_into(queue_ref))
 
     def _rates_now(self, queue: SharedQueue, given: float) -> Rates:
-        _, rates = self._watched.get(queue, (None, None))
-        return Rates(given=given, ready=given) if rates is None else rates
+        _, rates = self._watched.get(queue, NOT_WATCHED)
+        if rates is None:
+            return Rates(given=given, ready=given) if given else STANDING
+        return rates
 
     def rates_of_many(
         self, figure: Callable[[Rates], float], queues: Sequence[SharedQueue], refs: Sequence[int]

@@ -54,8 +54,7 @@ class AmqpInventory(Inventory):
         is_shown = _is_shown(connection) and connection in self._services.connections
         if not is_shown:
             return None
-        is_held = self._services.held.is_held_at(connection.transport)
-        return _describe_connection(connection)._replace(is_held=is_held)
+        return _describe_connection(connection, is_held=self._services.held.is_held_at(connection.transport))
 
     def place_of(self, connection: OpenConnection) -> tuple[str | None, str]:
         """Return the user and the virtual host of an open connection."""
@@ -219,9 +218,10 @@ def _is_shown(one: OpenConnection) -> bool:
     return one.transport.conn_id > 0
 
 
-def _describe_connection(one: OpenConnection) -> ConnectionEntry:
-    entry = describe_connection(one.transport, one.identity, one.client)
-    return entry._replace(vhost="" if one.vhost is None else one.vhost.name, channels=len(channels_of(one)))
+def _describe_connection(one: OpenConnection, *, is_held: bool = False) -> ConnectionEntry:
+    vhost = "" if one.vhost is None else one.vhost.name
+    channels = len(channels_of(one))
+    return describe_connection(one.transport, one.identity, one.client, vhost=vhost, channels=channels, is_held=is_held)
 
 
 def channels_of(one: OpenConnection) -> list[Channel]:

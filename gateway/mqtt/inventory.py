@@ -55,8 +55,8 @@ class MqttInventory(Inventory):
         if session is None and connection not in self._services.strangers:
             return None
         client = b"" if session is None else session.client_id
-        entry = describe_connection(connection.transport, connection.identity, text_of(client))
-        return entry._replace(is_held=self._services.held.is_held_at(connection.transport))
+        is_held = self._services.held.is_held_at(connection.transport)
+        return describe_connection(connection.transport, connection.identity, text_of(client), is_held=is_held)
 
     def turn_out(self, conn_id: int, reason: str, now_ms: int) -> bool:
         """Close a connection; return whether it was there."""

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Header, Response
 
 from gateway.admin.login import Administrator, Caller, Looker
 from gateway.admin.management.failures import not_found
-from gateway.admin.management.listing import Asked, Item, Kind, Question, answer_kept, answer_list
+from gateway.admin.management.listing import Asked, Item, Kind, Question, answer_kept, answer_list, encode
 from gateway.admin.management.names import NODE
 from gateway.admin.management.places import see_vhost
 from gateway.admin.paths import PathName
@@ -51,7 +51,13 @@ async def _list(
     wanted = Wanted(user, vhost)
     if looker.sees_all:
         kept = view.rosters.get(("connections", wanted), lambda: ConnectionRoster(view, wanted))
-        return await answer_kept(asked, KIND, kept)
+        rows = view.rosters.rows
+        kind = KIND._replace(
+            write=lambda placed: rows.get(
+                ("connection", placed[1].conn_id), placed, lambda: encode(tell_connection(placed))
+            )
+        )
+        return await answer_kept(asked, kind, kept)
     seen = (one if one and looker.may_see_user(one[1].user) else None for one in _walk(view))
     return await answer_list(
         asked, KIND, (one if one and wanted.has((one[1].user, one[1].vhost)) else None for one in seen)

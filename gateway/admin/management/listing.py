@@ -58,6 +58,8 @@ class Kind(NamedTuple, Generic[Thing]):
     find_key: Callable[[str], Callable[[Thing], Any] | None] | None = None
     """Says what things of a list that is kept are sorted by in a column, where that is none of the figures, or other
     than told; None where no thing has such a column. Where this is not given, all of each thing is told to find out."""
+    write: Callable[[Thing], bytes] | None = None
+    """Returns as text what `describe` tells of a thing on a page; None: it is written each time."""
 
 
 async def answer_list(asked: Question, kind: Kind[Thing], things: Iterable[Thing | None]) -> Response:
@@ -229,6 +231,8 @@ def pick(item: Item, columns: Iterable[str]) -> Item:
 
 async def _write(asked: Question, kind: Kind[Thing], things: Iterable[Thing]) -> bytes:
     columns = asked.columns.split(",") if asked.columns else []
+    if kind.write is not None and not columns and asked.page is not None:
+        return b"[%b]" % b",".join([kind.write(thing) async for thing in walk(things)])
     figures = [(column, kind.name if column == "name" else kind.figures.get(column)) for column in columns]
     quick = [(column, figure) for column, figure in figures if figure is not None and "." not in column]
     if not columns or len(quick) < len(columns):

@@ -64,7 +64,7 @@ class QueueColumns:
             "message_bytes_unacknowledged": Flowing(
                 lambda *place: self._bytes_of(self._counts_of(*place)[1], place[1])
             ),
-            "message_stats.publish": Flowing(lambda _, queue: view.activity.given_to(queue), is_offset=True),
+            "message_stats.publish": Flowing(lambda _, queue: self._given_to(queue), is_offset=True),
             "message_stats.deliver_get": Flowing(self._count_delivered),
             "message_stats.redeliver": Flowing(lambda _, queue: view.activity.given_again(queue)),
             "message_stats.ack": Flowing(self._count_left, is_offset=True),
@@ -99,13 +99,16 @@ class QueueColumns:
     def _bytes_of(self, count: int, queue: SharedQueue) -> float:
         return count * find_ends_of(self._broker, queue).body_bytes if count else 0
 
+    def _given_to(self, queue: SharedQueue) -> int:
+        return self._activity.given_to(queue, self._broker.find_queue(queue.light_name))
+
     def _count_delivered(self, vhost: VirtualHost, queue: SharedQueue) -> int:
         ready, _ = self._counts_of(vhost, queue)
-        return max(self._activity.given_to(queue) - ready, 0) + self._activity.given_again(queue)
+        return max(self._given_to(queue) - ready, 0) + self._activity.given_again(queue)
 
     def _count_left(self, vhost: VirtualHost, queue: SharedQueue) -> int:
         held = sum(self._counts_of(vhost, queue))
-        return max(self._activity.given_to(queue) - held, 0)
+        return max(self._given_to(queue) - held, 0)
 
     def _oldest_of(self, vhost: VirtualHost, queue: SharedQueue) -> int:
         self._counts_of(vhost, queue)  # opens one that holds messages

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from fastapi import APIRouter, Response
 
+from gateway.admin.activity import Rates
 from gateway.admin.login import Looker
 from gateway.admin.management.argument_values import told_arguments
 from gateway.admin.management.channels import tell_consumer
-from gateway.admin.management.listing import Asked, Item, Kind, Question, answer_kept
+from gateway.admin.management.listing import Asked, Item, Kind, Question, answer_kept, encode
 from gateway.admin.management.names import NODE
 from gateway.admin.management.places import Scope, find_scope, find_vhosts, get_queue, see_vhost
 from gateway.admin.management.queue_columns import QueueColumns
 from gateway.admin.paths import PathName
-from gateway.admin.queue_ends import find_ends_of
+from gateway.admin.queue_ends import NO_ENDS, Ends, find_ends_of
 from gateway.admin.rosters.queue_parts import AmqpPart
 from gateway.admin.rosters.roster import Roster
 from gateway.admin.steps import walk
@@ -23,7 +25,7 @@ from gateway.admin.view import AdminView, View
 from gateway.amqp.argument_rules import QUEUE_TYPE
 from gateway.amqp.consumer import Consumer
 from gateway.amqp.inventory import count_messages
-from gateway.amqp.policies import Policy
+from gateway.amqp.policies import Policy, Ruling
 from gateway.amqp.queue_arguments import type_of
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
@@ -32,7 +34,6 @@ from gateway.inventory import text_of
 QUEUES = APIRouter()
 CONSUMERS_MAX = 100  # told of one queue
 STANDING = {"rate": 0.0}  # of most queues
-NO_SOLE_CONSUMER = {"exclusive_consumer_tag": None, "single_active_consumer_tag": None}
 Placed = tuple[VirtualHost, SharedQueue]
 
 
@@ -76,6 +77,7 @@ async def _list(view: AdminView, scope: Scope, asked: Question) -> Response:
     kind: Kind[Placed] = Kind(
         name=lambda placed: placed[1].name,
         describe=lambda placed: tell_queue(view, *placed),
+        write=lambda placed: _write_row(view, *placed),
         figures={
             "vhost": lambda placed: placed[0].name,
             "type": lambda placed: type_of(placed[1].arguments),
@@ -108,14 +110,66 @@ class AmqpRoster(Roster[VirtualHost, Placed]):
         return AmqpPart(source, self._view.vhosts.rows_of(source), self.columns.find)
 
 
-def tell_queue(view: AdminView, vhost: VirtualHost, queue: SharedQueue) -> Item:
-    """Return a queue as the API tells it."""
+def _write_row(view: AdminView, vhost: VirtualHost, queue: SharedQueue) -> bytes:
+    figures = find_figures(view, vhost, queue)
+    return view.rosters.rows.get(queue, figures, lambda: encode(tell_figures(vhost, queue, figures)))
+
+
+class Figures(NamedTuple):
+    """What of a queue may change."""
+
+    first: int  # offset that is kept
+    end: int  # the next offset
+    ready: int
+    unacked: int
+    given: int  # messages that ever came
+    again: int
+    rates: Rates
+    ends: Ends
+    first_offset: int  # of this queue, where an earlier one had its name
+    readers: int
+    exclusive_tag: str | None
+    single_active_tag: str | None
+    ruling: Ruling
+
+
+def find_figures(view: AdminView, vhost: VirtualHost, queue: SharedQueue) -> Figures:
+    """Return the figures of a queue as they are now."""
     broker, activity = view.broker, view.activity
     queue_ref = broker.find_queue(queue.light_name)
     first, end = (broker.min_offset(queue_ref), broker.max_offset(queue_ref)) if queue_ref >= 0 else (0, 0)
-    ready, unacked = count_messages(broker, vhost, queue)
-    ends, rates = find_ends_of(broker, queue), activity.rates_of(vhost, queue)
-    given, again, held, ruling = activity.given_to(queue), activity.given_again(queue), ready + unacked, queue.ruling
+    ready = unacked = 0
+    ends = NO_ENDS
+    if end > first or queue.terms.priority_max:
+        ready, unacked = count_messages(broker, vhost, queue)
+        ends = find_ends_of(broker, queue)
+    exclusive_tag, single_active_tag = _sole_consumer(queue) if queue.consumers else (None, None)
+    return Figures(
+        first,
+        end,
+        ready,
+        unacked,
+        activity.given_to(queue, queue_ref),
+        activity.given_again(queue),
+        activity.rates_of(vhost, queue, queue_ref),
+        ends,
+        queue.first_offset,
+        queue.reader_count(),
+        exclusive_tag,
+        single_active_tag,
+        queue.ruling,
+    )
+
+
+def tell_queue(view: AdminView, vhost: VirtualHost, queue: SharedQueue) -> Item:
+    """Return a queue as the API tells it."""
+    return tell_figures(vhost, queue, find_figures(view, vhost, queue))
+
+
+def tell_figures(vhost: VirtualHost, queue: SharedQueue, figures: Figures) -> Item:
+    """Return a queue as the API tells it, with figures of a moment; all else of a queue stays as it is."""
+    ready, unacked, ends, rates, ruling = figures.ready, figures.unacked, figures.ends, figures.rates, figures.ruling
+    held, given, again = ready + unacked, figures.given, figures.again
     arguments = told_arguments(queue.arguments) if queue.arguments else {}
     return {
         "name": queue.name,
@@ -150,30 +204,28 @@ def tell_queue(view: AdminView, vhost: VirtualHost, queue: SharedQueue) -> Item:
         "idle_since": None if ends.newest_at_ms is None else _told_moment(ends.newest_at_ms),
         "messages_persistent": held,
         "messages_ram": 0,
-        "consumers": queue.reader_count(),
+        "consumers": figures.readers,
         "policy": _name_of(ruling.policy),
         "operator_policy": _name_of(ruling.operator),
         "effective_policy_definition": ruling.definition,
-        **_sole_consumer(queue),
+        "exclusive_consumer_tag": figures.exclusive_tag,
+        "single_active_consumer_tag": figures.single_active_tag,
         "lmq": {
             "light_queue": text_of(queue.light_name),
-            "first_offset": max(first, queue.first_offset),
-            "next_offset": end,
+            "first_offset": max(figures.first, figures.first_offset),
+            "next_offset": figures.end,
             "oldest_at_ms": ends.oldest_at_ms,
             "newest_at_ms": ends.newest_at_ms,
         },
     }
 
 
-def _sole_consumer(queue: SharedQueue) -> Item:
+def _sole_consumer(queue: SharedQueue) -> tuple[str | None, str | None]:
     """Return the tag of the consumer that gets everything, by either rule."""
-    first = queue.consumers[0] if queue.consumers else None
+    first = queue.consumers[0]
     if not isinstance(first, Consumer):
-        return NO_SOLE_CONSUMER
-    return {
-        "exclusive_consumer_tag": first.tag if first.exclusive else None,
-        "single_active_consumer_tag": first.tag if queue.terms.is_single_active else None,
-    }
+        return None, None
+    return first.tag if first.exclusive else None, first.tag if queue.terms.is_single_active else None
 
 
 def _rate(messages_s: float) -> Item:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from fastapi import APIRouter, Query, Response
 
 from core.broker import Broker
 from core.lmq.queue_name import AMQP, MQTT, parse_queue_name
+from gateway.admin.activity import STANDING
 from gateway.admin.asking import open_queue
 from gateway.admin.login import Looker
 from gateway.admin.management.failures import not_found
-from gateway.admin.management.listing import Asked, Item, Kind, answer_kept
+from gateway.admin.management.listing import Asked, Item, Kind, answer_kept, encode
 from gateway.admin.management.places import Scope, find_scope, find_vhosts
 from gateway.admin.ours.light_columns import LightColumns, Placed
 from gateway.admin.ours.reading import read_one
 from gateway.admin.paths import PathName
-from gateway.admin.queue_ends import find_ends, find_ends_of
+from gateway.admin.queue_ends import NO_ENDS, Ends, find_ends, find_ends_of
 from gateway.admin.rosters.part import Part
 from gateway.admin.rosters.queue_parts import AmqpPart, FiltersPart, TopicsPart, told_name
 from gateway.admin.rosters.roster import Roster
@@ -62,7 +63,7 @@ async def show_light_queue(view: View, looker: Looker, light_queue: PathName) ->
     host = view.vhosts.find(vhost) if door == "amqp" else None
     queue = host.find(name) if host is not None else None
     placed: Placed = (door, queue_ref) if host is None or queue is None else (host, queue)
-    told = {**_tell(broker, placed), **_tell_pace(view, placed)}
+    told = tell_figures(broker, placed, find_figures(view, placed))
     return {**told, "name": name, "vhost": vhost, **await _moments_of(broker, queue_ref)}
 
 
@@ -133,7 +134,13 @@ def _kind_of(view: AdminView, columns: LightColumns) -> Kind[Placed]:
     broker = view.broker
 
     def tell(placed: Placed) -> Item:
-        return {**_tell(broker, placed), **_tell_pace(view, placed)}
+        return tell_figures(broker, placed, find_figures(view, placed))
+
+    def write(placed: Placed) -> bytes:
+        figures = find_figures(view, placed)
+        return view.rosters.rows.get(
+            ("light", placed[1]), figures, lambda: encode(tell_figures(broker, placed, figures))
+        )
 
     def kept(placed: Placed) -> int:
         first, end = ends_of(broker, placed)
@@ -152,6 +159,7 @@ def _kind_of(view: AdminView, columns: LightColumns) -> Kind[Placed]:
             "vhost": lambda placed: "" if isinstance(placed[0], str) else placed[0].name,
         },
         find_key=columns.find_key,
+        write=write,
     )
 
 
@@ -179,40 +187,61 @@ def _counts_of(broker: Broker, placed: Placed) -> tuple[int | None, int | None]:
     return (None, None) if isinstance(place, str) or isinstance(queue, int) else count_messages(broker, place, queue)
 
 
-def _tell(broker: Broker, placed: Placed) -> Item:
+class Figures(NamedTuple):
+    """What of a light queue may change; None: its door does not keep count of it."""
+
+    first: int  # offset that is kept
+    end: int  # the next offset
+    readers: int
+    ready: int | None
+    unacked: int | None
+    rate_in: float  # messages a second
+    rate_out: float | None
+    rate_again: float | None
+    ends: Ends
+
+
+def find_figures(view: AdminView, placed: Placed) -> Figures:
+    """Return the figures of a light queue as they are now."""
+    broker, activity = view.broker, view.activity
     place, queue = placed
-    first, end = ends_of(broker, placed)
-    ready, unacked = _counts_of(broker, placed)
+    queue_ref = _ref_of(broker, placed)
+    first, end = (broker.min_offset(queue_ref), broker.max_offset(queue_ref)) if queue_ref >= 0 else (0, 0)
+    if isinstance(place, str) or isinstance(queue, int):
+        rate_in, readers = round(activity.rate_into(queue_ref), 1), _readers_of(broker, placed)
+        ends = find_ends(broker, queue_ref) if end > first else NO_ENDS
+        return Figures(first, end, readers, None, None, rate_in, None, None, ends)
+    ready = unacked = 0
+    ends = NO_ENDS
+    if end > first or queue.terms.priority_max:
+        ready, unacked = count_messages(broker, place, queue)
+        ends = find_ends_of(broker, queue)
+    rates = activity.rates_of(place, queue, queue_ref)
+    readers = queue.reader_count()
+    if rates is STANDING:
+        return Figures(first, end, readers, ready, unacked, 0.0, 0.0, 0.0, ends)
+    paces = round(rates.given, 1), round(rates.left, 1), round(rates.again, 1)
+    return Figures(first, end, readers, ready, unacked, *paces, ends)
+
+
+def tell_figures(broker: Broker, placed: Placed, figures: Figures) -> Item:
+    """Return a light queue as the API tells it, with figures of a moment; all else of it stays as it is."""
+    place, queue = placed
     return {
         "name": _name_of(broker, placed),
         "door": place if isinstance(place, str) else "amqp",
         "vhost": "" if isinstance(place, str) else place.name,
         "light_queue": text_of(broker.queue_key(queue) if isinstance(queue, int) else queue.light_name),
-        "first_offset": first,
-        "next_offset": end,
-        "kept": end - first,
-        "readers": _readers_of(broker, placed),
-        "messages_ready": ready,
-        "messages_unacknowledged": unacked,
-    }
-
-
-def _tell_pace(view: AdminView, placed: Placed) -> Item:
-    """Return what moves: messages a second in, out and once more, where that is known, and the moments of the ends."""
-    place, queue = placed
-    rate_out: float | None = None
-    rate_again: float | None = None
-    if isinstance(place, str) or isinstance(queue, int):
-        queue_ref = _ref_of(view.broker, placed)
-        ends, rate_in = find_ends(view.broker, queue_ref), view.activity.rate_into(queue_ref)
-    else:
-        ends, rates = find_ends_of(view.broker, queue), view.activity.rates_of(place, queue)
-        rate_in, rate_out, rate_again = rates.given, round(rates.left, 1), round(rates.again, 1)
-    return {
-        "rate_in": round(rate_in, 1),
-        "rate_out": rate_out,
-        "rate_again": rate_again,
-        "body_bytes_mean": round(ends.body_bytes),
-        "oldest_at_ms": ends.oldest_at_ms,
-        "newest_at_ms": ends.newest_at_ms,
+        "first_offset": figures.first,
+        "next_offset": figures.end,
+        "kept": figures.end - figures.first,
+        "readers": figures.readers,
+        "messages_ready": figures.ready,
+        "messages_unacknowledged": figures.unacked,
+        "rate_in": figures.rate_in,
+        "rate_out": figures.rate_out,
+        "rate_again": figures.rate_again,
+        "body_bytes_mean": round(figures.ends.body_bytes),
+        "oldest_at_ms": figures.ends.oldest_at_ms,
+        "newest_at_ms": figures.ends.newest_at_ms,
     }

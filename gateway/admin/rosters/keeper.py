@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from gateway.admin.pace import Pace
 from gateway.admin.rosters.roster import IDLE_S, Roster
+from gateway.admin.rosters.written_rows import WrittenRows
 
 KEPT_MAX = 500  # lists; an empty one takes some kilobytes, and anybody that sees all may ask for users that are none
 Kept = TypeVar("Kept", bound="Roster[Any, Any]")
@@ -23,6 +24,7 @@ class Rosters:
     def __init__(self, pace: Pace | None = None) -> None:
         self._pace = pace or Pace()
         self._kept: dict[Hashable, Roster[Any, Any]] = {}
+        self.rows = WrittenRows()  # of their pages
 
     def __len__(self) -> int:
         """Return how many are kept."""
@@ -44,9 +46,12 @@ class Rosters:
         before_s = monotonic() - IDLE_S
         for name in [name for name, kept in self._kept.items() if kept.used_at_s < before_s]:
             self._kept.pop(name).stop()
+        if not self._kept:
+            self.rows.clear()
 
     def stop(self) -> None:
         """Forget all of it."""
         for kept in self._kept.values():
             kept.stop()
         self._kept = {}
+        self.rows.clear()

@@ -90,8 +90,8 @@ async def test_queues_are_sorted_by_whatever_is_told_of_them(tmp_path, monkeypat
 
 async def test_a_column_that_no_queue_has_leaves_them_sorted_by_name_and_costs_no_more(tmp_path, monkeypatch):
     described = []
-    tell = queues.tell_queue
-    monkeypatch.setattr(queues, "tell_queue", lambda *told: described.append(told) or tell(*told))
+    find = queues.find_figures
+    monkeypatch.setattr(queues, "find_figures", lambda *told: described.append(told) or find(*told))
     async with managed_gateway(tmp_path) as (_, client):
         for name in ("b", "c", "a"):
             await client.put(f"/api/queues/%2F/{name}", json={})
