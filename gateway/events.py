@@ -102,10 +102,11 @@ Listener = Callable[[Event], None]
 class Events:
     """Hands on what is told to all that listen; what comes most often is counted also where nobody does."""
 
-    __slots__ = ("_listeners", "churn")
+    __slots__ = ("_listeners", "churn", "told")
 
     def __init__(self) -> None:
         self.churn = Churn()
+        self.told: dict[Kind, int] = {}  # how often each was told; some are only where somebody listens
         self._listeners: tuple[Listener, ...] = ()
 
     @property
@@ -123,6 +124,7 @@ class Events:
 
     def tell(self, kind: Kind, actor: Actor, **fields: object) -> None:
         """Tell all that listen."""
+        self.told[kind] = self.told.get(kind, 0) + 1
         for listener in self._listeners:
             listener(Event(kind, actor, fields))
 

@@ -91,6 +91,7 @@ class RetainedMessages:
         self.version_of = version_of
         self._root: Branch = {}
         self._count = 0
+        self.changes = 0  # goes up with each message that is set or removed
         self._topics: PartedMap[int, bytes] = PartedMap({}, mix_number)  # by version
         for topic, record in table.items():
             self._plant(topic)
@@ -108,6 +109,7 @@ class RetainedMessages:
         self._topics[self.version_of(record)] = topic
         self._table.put(topic, record)
         self._plant(topic)
+        self.changes += 1
 
     def _plant(self, topic: bytes) -> None:
         self._count += _plant(self._root, topic)
@@ -122,6 +124,7 @@ class RetainedMessages:
             self._table.delete(topic)
             _uproot(self._root, topic)
             self._count -= 1
+            self.changes += 1
 
     def take_in(self, batch: StoredBatch) -> int:
         """Set and remove what the messages of `batch` say, in order; return how many said anything.

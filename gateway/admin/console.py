@@ -100,7 +100,8 @@ async def _find_feed(request: Request) -> LiveFeed:
 async def live(looker: Looker, feed: Annotated[LiveFeed, Depends(_find_feed)]) -> StreamingResponse:
     """Counters of the last five minutes, second by second, then each new second: server-sent events.
 
-    `history` holds an array of samples, `sample` one. A user that sees its own virtual hosts alone gets their totals,
+    `history` holds an array of samples, `sample` one; `lists` in one has a number for each list that seldom changes,
+    which goes up when the list may have changed. A user that sees its own virtual hosts alone gets their totals,
     from now on. 503: as many streams are open as may be.
     """
     try:

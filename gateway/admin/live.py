@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from core.metrics import BridgeMetrics, SyncMetrics
+from gateway.admin.list_changes import ListChanges
 from gateway.admin.login import Caller
 from gateway.admin.management.overview import describe_gateway, describe_state
 from gateway.admin.view import AdminView
@@ -44,6 +45,7 @@ class LiveFeed:
         self._samples: deque[Sample] = deque(maxlen=SAMPLES_MAX)
         self._following: set[asyncio.Future[None]] = set()
         self._followers = 0
+        self._changes = ListChanges(view)
         self._is_open = True
         self._task: asyncio.Task[None] | None = None
         self._looking: asyncio.Task[None] | None = None
@@ -131,7 +133,7 @@ class LiveFeed:
     def _measure(self, late_s: float) -> Sample:
         now_s, cpu_s, sync = time.monotonic(), time.process_time(), self._view.broker.metrics.sync
         passed_s = max(now_s - self._at_s, 1e-3)
-        sample = {
+        sample: Sample = {
             **describe_gateway(self._view).model_dump(),
             "bridges": {name: _tell_bridge(bridge) for name, bridge in self._view.broker.metrics.bridges.items()},
             "at_ms": int(time.time() * 1_000),
@@ -140,6 +142,8 @@ class LiveFeed:
             "sync_ms": round(self._mean_sync_ms(sync), 3),
             "loop_ms": round(max(late_s, 0.0) * 1_000, 3),
         }
+        if self._followers:
+            sample["lists"] = self._changes.look()
         self._at_s, self._cpu_s, self._syncs = now_s, cpu_s, (sync.count, sync.total_ms)
         return sample
 
@@ -150,6 +154,7 @@ class LiveFeed:
         return {
             **describe_state(self._view),
             "at_ms": int(time.time() * 1_000),
+            "lists": dict(self._changes.numbers),
             "own": {
                 "vhosts": sorted(vhost.name for vhost in vhosts),
                 "queues": sum(map(len, vhosts)),

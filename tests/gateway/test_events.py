@@ -29,6 +29,7 @@ def test_all_that_listen_are_told_until_they_do_not_any_more():
     ]
     assert len(second) == 1
     assert events.is_heard
+    assert events.told == {"queue.created": 2, "queue.deleted": 1}
 
 
 def test_what_an_amqp_client_makes_and_removes_is_told_once_with_its_connection_and_user(world):

@@ -7,6 +7,7 @@ import base64
 import shutil
 import subprocess
 import threading
+import time
 from contextlib import contextmanager
 from urllib.parse import quote
 
@@ -204,10 +205,24 @@ def find_chromium():
     return found
 
 
+def build_walk():
+    return build("npm", "console", "npm", "install", "--no-package-lock", "--no-audit", "--no-fund")
+
+
+def run(folder, *command):
+    """Run a walk, and return its lines; whatever was wrong fails the test."""
+    walk = subprocess.run(["node", *command], cwd=folder, capture_output=True, text=True, timeout=WALK_S, check=False)
+    lines = walk.stdout.splitlines()
+    assert walk.returncode == 0, walk.stderr
+    wrong = [line for line in lines if line.startswith("wrong")]
+    assert not wrong, "\n".join(wrong)
+    return lines
+
+
 @pytest.mark.timeout(WALK_S + 60)
 def test_every_page_shows_and_what_an_operator_does_works(tmp_path):
     chromium = find_chromium()
-    folder = build("npm", "console", "npm", "install", "--no-package-lock", "--no-audit", "--no-fund")
+    folder = build_walk()
     report = tmp_path / "report"
     report.mkdir()
     (report / "index.html").write_text("<p>Fan-out of yesterday")
@@ -215,13 +230,43 @@ def test_every_page_shows_and_what_an_operator_does_works(tmp_path):
     with GatewayProcess(tmp_path / "data", env=env, doors=DOORS) as gateway:
         asyncio.run(fill(gateway))
         host, port = gateway.address("admin")
-        command = ["node", "walk.mjs", f"http://{host}:{port}", chromium]
+        command = ["walk.mjs", f"http://{host}:{port}", chromium, *map(str, gateway.address("mqtt"))]
         with company(gateway):
-            walk = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=WALK_S, check=False)
-        lines = walk.stdout.splitlines()
-        assert walk.returncode == 0, walk.stderr
-        wrong = [line for line in lines if line.startswith("wrong")]
-        assert not wrong, "\n".join(wrong)
+            lines = run(folder, *command)
         (paint_ms,) = (int(line.split()[3]) for line in lines if line.startswith("first paint"))
         assert paint_ms < 1_000
         assert int(lines[-1].removeprefix("ok ")) >= 4 * 25
+
+
+async def fill_times(gateway):
+    """Make the queues that are looked into by the moment."""
+    host, port = gateway.address("amqp")
+    connection = await aio_pika.connect(f"amqp://guest:guest@{host}:{port}/")
+    channel = await connection.channel()
+    few, gone, *_ = [await channel.declare_queue(name, durable=True) for name in ("few", "gone", "empty", "many")]
+    publish = channel.default_exchange.publish
+    await asyncio.gather(*(publish(aio_pika.Message(bytes(2_000)), gone.name) for _ in range(700)))
+    await gone.purge()
+    await asyncio.gather(*(publish(aio_pika.Message(b"one of many"), "many") for _ in range(1_500)))
+    for i in range(5):  # each in a second of its own, as the fields of browsers have no smaller steps
+        second = int(time.time())
+        await publish(aio_pika.Message(b"few %d" % i), few.name)
+        while int(time.time()) <= second:
+            await asyncio.sleep(0.02)
+    await connection.close()
+    host, port = gateway.address("admin")
+    async with httpx.AsyncClient(base_url=f"http://{host}:{port}/api", auth=("guest", "guest")) as client:
+        (await client.post("/lmq/retention", json={})).raise_for_status()
+        said = (await client.get("/queues/%2F/gone")).raise_for_status().json()["lmq"]
+    assert 0 < said["first_offset"] < said["next_offset"]
+
+
+@pytest.mark.timeout(WALK_S + 60)
+def test_messages_are_found_and_published_again_by_the_moment_in_each_time_zone(tmp_path):
+    chromium = find_chromium()
+    folder = build_walk()
+    small = {"LMQ_STORE__SEGMENT_BYTES": "65536", "LMQ_STORE__RETENTION__BYTES_MAX": "1048576"}
+    with GatewayProcess(tmp_path / "data", env=small, doors=DOORS) as gateway:
+        asyncio.run(fill_times(gateway))
+        host, port = gateway.address("admin")
+        assert run(folder, "times.mjs", f"http://{host}:{port}", chromium)[-1] == "ok 6"

@@ -2,7 +2,7 @@
 
 import { get, path } from "./api.js";
 import { h, renew, told } from "./dom.js";
-import { bytes, count, moment, plural, vhostOf } from "./format.js";
+import { bytes, count, exactMoment, moment, momentOf, plural, vhostOf } from "./format.js";
 import { table } from "./list.js";
 
 const PAGE = 20;
@@ -33,6 +33,11 @@ const MESSAGES = [
   { title: "Body", read: (one) => h("span", { className: "mono" }, one.encoding === "base64" ? `base64 ${cut(one.body)}` : cut(one.body)) },
 ];
 
+function describe(found, fromMs) {
+  if (fromMs === undefined) return found.length ? plural(found.length, "message") : "no message there";
+  return found.length ? `${plural(found.length, "message")}, from ${exactMoment(fromMs)} on` : `no message was stored from ${exactMoment(fromMs)} on`;
+}
+
 // Fields for an offset and a moment, and the messages from there on. `more` are columns beside the usual ones.
 // `look` shows what is there from `{offset}` or `{at_ms}` on, without either the newest.
 export function makeBrowser(name, signal, more = []) {
@@ -42,14 +47,14 @@ export function makeBrowser(name, signal, more = []) {
   const look = async (asked) => {
     try {
       const found = await get("api/lmq/messages", { ...asked, queue: name, count: PAGE }, signal);
-      renew(messages, table(found.items.length ? plural(found.items.length, "message") : "no message there", [...MESSAGES, ...more].map((column) => ({ ...column, read: (one) => column.read(one, vhostOf(name)) })), found.items), ...turns(found));
+      renew(messages, table(describe(found.items, asked.at_ms), [...MESSAGES, ...more].map((column) => ({ ...column, read: (one) => column.read(one, vhostOf(name)) })), found.items), ...turns(found));
     } catch (error) {
       if (error.name !== "AbortError") messages.replaceChildren(told(error.message, true));
     }
   };
   const turns = ({ min_offset: first, max_offset: end, items }) => {
-    if (!items.length) return [];
-    const [from, to] = [items[0].offset, items.at(-1).offset];
+    if (first === end) return [];
+    const [from, to] = items.length ? [items[0].offset, items.at(-1).offset] : [end, end];
     const turn = (wanted) => () => look({ offset: Math.max(wanted, first) });
     return [
       h(
@@ -58,8 +63,9 @@ export function makeBrowser(name, signal, more = []) {
         h("button", { className: "act", type: "button", disabled: from <= first, onclick: turn(from - PAGE) }, "Earlier"),
         h("button", { className: "act", type: "button", disabled: to + 1 >= end, onclick: turn(to + 1) }, "Later"),
         h("button", { className: "act", type: "button", onclick: () => look({}) }, "Newest"),
-        items[0].stage && h("button", { className: "act", type: "button", onclick: () => look({ undone: true }) }, "First not done"),
+        items[0]?.stage && h("button", { className: "act", type: "button", onclick: () => look({ undone: true }) }, "First not done"),
       ),
+      first > 0 && from <= first && h("p", { className: "faint" }, `The log has this queue from offset ${count(first)} on: what came before is gone.`),
     ];
   };
   const form = (field, label, verb, asked) => h("form", { className: "bar", onsubmit: (event) => (event.preventDefault(), look(asked())) }, h("label", {}, label, field), h("button", { className: "act" }, verb));
@@ -71,7 +77,7 @@ export function makeBrowser(name, signal, more = []) {
       "div",
       { className: "bar" },
       form(offset, "From offset", "Look from the offset", () => ({ offset: offset.value || undefined })),
-      form(at, "From moment", "Look from the moment", () => ({ at_ms: at.value ? new Date(at.value).getTime() : undefined })),
+      form(at, "From moment", "Look from the moment", () => ({ at_ms: momentOf(at.value) })),
     ),
     messages,
   );

@@ -42,7 +42,25 @@ export function moment(ms) {
   if (!ms) return "";
   const at = new Date(ms);
   const time = at.toLocaleTimeString("en-GB");
-  return at.toDateString() === new Date().toDateString() ? time : `${at.toISOString().slice(0, 10)} ${time}`;
+  return at.toDateString() === new Date().toDateString() ? time : `${dateOf(at)} ${time}`;
+}
+
+const pad = (number) => String(number).padStart(2, "0");
+const dateOf = (at) => `${String(at.getFullYear()).padStart(4, "0")}-${pad(at.getMonth() + 1)}-${pad(at.getDate())}`;
+
+// The same with its date and how far it is from UTC, for what is asked and told of it: where clocks go back an hour
+// comes twice, and where they go forward one is left out.
+export function exactMoment(ms) {
+  const at = new Date(ms);
+  const ahead = -at.getTimezoneOffset();
+  const far = ahead ? `${ahead < 0 ? "−" : "+"}${pad(Math.floor(Math.abs(ahead) / 60))}:${pad(Math.abs(ahead) % 60)}` : "";
+  return `${dateOf(at)} ${at.toLocaleTimeString("en-GB")} UTC${far}`;
+}
+
+// The moment that a field `datetime-local` says, in this browser's time: of two the first. undefined: it says none.
+export function momentOf(text) {
+  const ms = new Date(text).getTime();
+  return Number.isNaN(ms) ? undefined : ms;
 }
 
 export function yes(value) {

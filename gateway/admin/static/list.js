@@ -1,5 +1,6 @@
 // A list that the gateway pages, sorts and searches: only what is on the screen crosses the network.
 
+import { whenChanged } from "./again.js";
 import { get } from "./api.js";
 import { h, renew, told } from "./dom.js";
 import { count } from "./format.js";
@@ -20,7 +21,8 @@ function cell(column, ...read) {
 }
 
 // `empty` is said where there is nothing. One column: `{name, title, read(item), isNumber, sort}`. `sort` is the field the gateway sorts by; without it the
-// column cannot be sorted by. `read` gives text or elements.
+// column cannot be sorted by. `read` gives text or elements. `changes` names the list as the gateway's stream does that says when it changed;
+// without it the list is asked for every few seconds.
 export class List {
   #query = { page: 1, page_size: 100, name: "", sort: "", sort_reverse: false };
   #rows = h("tbody");
@@ -29,7 +31,7 @@ export class List {
   #trouble = h("div");
   #pager = h("div", { className: "bar" });
 
-  constructor(main, signal, { from, columns, searched = "name", extra = {}, isLive = true, empty = "none" }) {
+  constructor(main, signal, { from, columns, searched = "name", extra = {}, changes, empty = "none" }) {
     this.signal = signal;
     this.from = from;
     this.columns = columns.map((column, i) => ({ ...column, isName: i === 0 }));
@@ -44,7 +46,9 @@ export class List {
     );
     this.#showHead();
     this.load();
-    if (isLive) {
+    if (changes) {
+      whenChanged(changes, () => this.load(), signal);
+    } else {
       const timer = setInterval(() => document.hidden || this.asking || this.load(), AGAIN_MS);
       signal.addEventListener("abort", () => clearInterval(timer));
     }
@@ -61,6 +65,7 @@ export class List {
     return this.load();
   }
 
+  // Gives what went wrong, if anything did.
   async load() {
     this.asking?.abort();
     const asking = (this.asking = new AbortController());
@@ -71,9 +76,11 @@ export class List {
       this.#show(found);
     } catch (error) {
       if (error.name !== "AbortError") this.#trouble.replaceChildren(told(error.message, true));
+      return error;
     } finally {
       if (this.asking === asking) this.asking = undefined; // a gateway that is slow is not asked anew before it answers
     }
+    return undefined;
   }
 
   #showHead() {

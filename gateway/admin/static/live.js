@@ -11,6 +11,7 @@ class Live extends EventTarget {
   #missing;
   #retry;
   #waitMs = WAITS_MS[0];
+  #streams = 0;
 
   start() {
     this.#source = new EventSource("api/lmq/live");
@@ -42,6 +43,7 @@ class Live extends EventTarget {
     clearTimeout(this.#missing);
     this.#missing = undefined;
     this.#waitMs = WAITS_MS[0];
+    if (isAll) this.#streams += 1; // perhaps of a gateway that was started anew and counts from zero
     this.samples = (isAll ? samples : [...this.samples, ...samples]).slice(-KEPT);
     this.#tell(true);
   }
@@ -58,6 +60,12 @@ class Live extends EventTarget {
 
   get last() {
     return this.samples.at(-1);
+  }
+
+  // Says something else once one of the lists that seldom change did; undefined: that is not known yet.
+  mark(list) {
+    const number = this.last?.lists?.[list];
+    return number === undefined ? undefined : `${this.#streams} ${number}`;
   }
 
   // How fast a counter went up: one figure a second for each pair of samples.

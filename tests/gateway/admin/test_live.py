@@ -147,3 +147,26 @@ async def test_samples_are_taken_by_themselves(feed, monkeypatch):
     events = feed.follow()
     await anext(events)
     assert _read(await anext(events))[0] == "sample"
+
+
+async def test_a_page_is_told_when_a_list_changed_and_nothing_is_looked_at_while_nobody_follows(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        feed = LiveFeed(make_view(gateway))
+        feed.take(0.0)
+        events = feed.follow()
+        _, (alone,) = _read(await anext(events))
+        assert "lists" not in alone
+        told = []
+        for path in (None, "/api/vhosts/v", None):
+            coming = asyncio.ensure_future(anext(events))
+            await asyncio.sleep(0)
+            if path is not None:
+                await client.put(path, json={})
+            feed.take(0.0)
+            told.append(_read(await coming)[1]["lists"])
+        assert told[0]["users"] == told[1]["users"] == told[2]["users"]
+        assert told[0]["vhosts"] < told[1]["vhosts"] == told[2]["vhosts"]
+        await events.aclose()
+        feed.take(0.0)
+        assert "lists" not in _read(await anext(feed.follow()))[1][-1]
+        feed.stop()

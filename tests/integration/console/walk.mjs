@@ -1,12 +1,13 @@
-// Walks through the console in Chromium, as an operator would: node walk.mjs BASE_URL CHROMIUM
+// Walks through the console in Chromium, as an operator would: node walk.mjs BASE_URL CHROMIUM MQTT_HOST MQTT_PORT
 // Prints one line for each thing that was wrong, and "ok N" at the end, N being the number of pages that were seen.
 
 import { chromium } from "playwright-core";
 
+import { seeChanges } from "./changes.mjs";
 import { findFaintTexts, findNameless, walkByKeys } from "./checks.mjs";
 import { beRefused, comeAgain, findBarriers, findOtherWays, loseAQueue, readMessages, showHostileNames, showLongNames } from "./trouble.mjs";
 
-const [base, executablePath] = process.argv.slice(2);
+const [base, executablePath, mqttHost, mqttPort] = process.argv.slice(2);
 const FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 const WIDTHS = [1280, 500];
 const MARKUP = "<img src=x onerror=alert(1)>";
@@ -433,6 +434,7 @@ for (const width of WIDTHS) {
   }
 }
 const met = { browser, page, base, go, expectText, wrong, markup: MARKUP };
+await seeChanges({ ...met, mqttHost, mqttPort });
 await showHostileNames(met);
 await showLongNames(met);
 await readMessages(met);

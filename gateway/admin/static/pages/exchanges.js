@@ -1,7 +1,8 @@
 // AMQP's exchanges, and one of them.
 
+import { tried, whenChanged } from "../again.js";
 import { get, path, post } from "../api.js";
-import { facts, h, told } from "../dom.js";
+import { facts, h, renew, told } from "../dom.js";
 import { yes } from "../format.js";
 import { List } from "../list.js";
 import { showBindings } from "./queues.js";
@@ -45,26 +46,35 @@ function makePublisher(vhost, name) {
 
 async function showExchange(main, signal, vhost, name) {
   const where = `api/exchanges/${path(vhost, name)}`;
-  const exchange = await get(where, {}, signal);
-  main.append(
-    facts([
-      ["Virtual host", exchange.vhost],
-      ["Type", exchange.type],
-      ["Durable", yes(exchange.durable)],
-      ["Internal", yes(exchange.internal)],
-      ["Arguments", Object.keys(exchange.arguments).length ? h("code", { className: "mono" }, JSON.stringify(exchange.arguments)) : ""],
-      ["Policy", exchange.policy],
-    ]),
-  );
-  if (name !== DEFAULT) main.append(h("h2", {}, "Bindings"), await showBindings(`${where}/bindings/source`, signal));
+  const [trouble, shown] = [h("div"), h("div")];
+  const load = async () => {
+    const exchange = await get(where, {}, signal);
+    const bindings = name !== DEFAULT && [h("h2", {}, "Bindings"), await showBindings(`${where}/bindings/source`, signal)];
+    renew(
+      shown,
+      facts([
+        ["Virtual host", exchange.vhost],
+        ["Type", exchange.type],
+        ["Durable", yes(exchange.durable)],
+        ["Internal", yes(exchange.internal)],
+        ["Arguments", Object.keys(exchange.arguments).length ? h("code", { className: "mono" }, JSON.stringify(exchange.arguments)) : ""],
+        ["Policy", exchange.policy],
+      ]),
+      bindings,
+    );
+    return exchange;
+  };
+  const exchange = await load();
+  main.append(trouble, shown);
   if (exchange.internal) main.append(h("p", { className: "faint" }, "It is internal: messages come to it from other exchanges only."));
   else main.append(...makePublisher(vhost, name));
+  whenChanged("exchanges", () => tried(load, trouble), signal);
 }
 
 export const exchanges = {
   title: ([, name]) => (name === undefined ? "Exchanges" : `Exchange ${name === DEFAULT ? "(default)" : name}`),
   show(main, { parts: [vhost, name], signal }) {
     if (name !== undefined) return showExchange(main, signal, vhost, name);
-    return void new List(main, signal, { from: "api/exchanges", columns: COLUMNS, isLive: false });
+    return void new List(main, signal, { from: "api/exchanges", columns: COLUMNS, changes: "exchanges" });
   },
 };

@@ -3,7 +3,7 @@
 import { keepOn } from "../again.js";
 import { get, path, post, unlessLeft } from "../api.js";
 import { card, confirmed, h, renew, told } from "../dom.js";
-import { count } from "../format.js";
+import { count, exactMoment, momentOf } from "../format.js";
 import { List, table } from "../list.js";
 import { logLink } from "./log.js";
 
@@ -35,7 +35,7 @@ function makeReset(group, box, again) {
     await unlessLeft(again());
   };
   const byOffset = () => offset.value !== "" && reset({ offset: Number(offset.value) }, `at offset ${count(Number(offset.value))}`);
-  const byMoment = () => at.value && reset({ at_ms: new Date(at.value).getTime() }, `at what was stored from ${at.value.replace("T", " ")} on`);
+  const byMoment = () => at.value && reset({ at_ms: momentOf(at.value) }, `at what was stored from ${exactMoment(momentOf(at.value))} on`);
   const form = h(
     "div",
     { className: "bar" },

@@ -34,7 +34,7 @@ export const retained = listPage("Retained messages", "", {
   empty: "No topic has a retained message.",
   from: "api/lmq/retained",
   searched: "topic",
-  isLive: false,
+  changes: "retained",
   columns: [
     { title: "Topic", sort: "name", read: (one) => h("a", { href: `#/route?topic=${encodeURIComponent(one.topic)}` }, one.topic) },
     { title: "Bytes", isNumber: true, read: (one) => bytes(one.payload_bytes) },
@@ -60,7 +60,7 @@ export const consumers = listPage("Consumers", "", {
 
 export const vhosts = listPage("Virtual hosts", "", {
   from: "api/vhosts",
-  isLive: false,
+  changes: "vhosts",
   columns: [
     { title: "Virtual host", sort: "name", read: (one) => one.name },
     { title: "Description", read: (one) => one.description ?? "" },

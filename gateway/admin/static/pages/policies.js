@@ -79,7 +79,7 @@ export const policies = {
         await act(box, async () => (await remove(where(one)), await list.load(), told("Deleted.")));
       }
     };
-    const list = new List(main, signal, { from: "api/policies", isLive: false, empty: "No policy is set.", columns: makeColumns((one) => edited?.fill(one), drop) });
+    const list = new List(main, signal, { from: "api/policies", changes: "policies", empty: "No policy is set.", columns: makeColumns((one) => edited?.fill(one), drop) });
     if (!mayChange()) return;
     edited = makeForm(await get("api/vhosts", {}, signal), ({ name, vhost, pattern, priority, definition, ...more }) =>
       act(box, async () => {

@@ -5,13 +5,14 @@ import { get, path, post, remove } from "../api.js";
 import { makeBrowser } from "../browser.js";
 import { mayAskAll } from "../caller.js";
 import { act, card, confirmed, facts, h, renew, told } from "../dom.js";
-import { age, bytes, count, moment, plural, rate, yes } from "../format.js";
+import { age, bytes, count, exactMoment, moment, momentOf, plural, rate, yes } from "../format.js";
 import { List, table } from "../list.js";
 import { plot, tall } from "../plot.js";
 import { logLink } from "./log.js";
 
 const KEPT = 900; // looks that the page of one queue draws: half an hour
 const MOVED = 10_000; // messages at most that one click moves, as many as the gateway takes
+const REPLAYED = 1_000; // messages at most that one click publishes again, as many as the gateway does unasked
 const SHOWN = 60; // depths that a sparkline has
 const depths = new Map();
 
@@ -64,7 +65,10 @@ function makeReplay(vhost, name, box) {
     if (!(await confirmed(`Publish to ${name} again what came to it ${said}? Its consumers get it once more.`, "Replay"))) return;
     await act(box, async () => {
       const { replayed, left, next_offset: next } = await post("api/lmq/replay", { vhost, source: name, ...wanted });
-      return told(`Published ${plural(replayed, "message")} again, up to offset ${count(next)}.${left ? ` ${count(left)} of other users stay.` : ""}`, left > 0);
+      if (!replayed && !left) return told(`Nothing came ${said} that the log still has: nothing was published again.`);
+      const isMore = replayed + left >= REPLAYED;
+      if (isMore) offset.value = next; // a moment would have what was published just now, too
+      return told(`Published ${plural(replayed, "message")} again, up to offset ${count(next)}.${left ? ` ${count(left)} of other users stay.` : ""}${isMore ? ` There may be more: go on from offset ${count(next)}.` : ""}`, left > 0);
     });
   };
   const offset = h("input", { type: "number", min: 0, required: true });
@@ -77,7 +81,7 @@ function makeReplay(vhost, name, box) {
       "div",
       { className: "bar" },
       form(offset, "From offset", "Replay from the offset", () => ask({ offset: Number(offset.value) }, `from offset ${count(Number(offset.value))} on`)),
-      form(at, "From moment", "Replay from the moment", () => ask({ at_ms: new Date(at.value).getTime() }, `from ${at.value.replace("T", " ")} on`)),
+      form(at, "From moment", "Replay from the moment", () => ask({ at_ms: momentOf(at.value) }, `from ${exactMoment(momentOf(at.value))} on`)),
     ),
   ];
 }

@@ -32,7 +32,7 @@ const form = (submit, verb, ...fields) => h("form", { className: "bar", onsubmit
 
 function listUsers(main, signal) {
   const box = h("div");
-  const list = new List(main, signal, { from: "api/users", columns: COLUMNS, isLive: false, empty: "No user was added." });
+  const list = new List(main, signal, { from: "api/users", columns: COLUMNS, changes: "users", empty: "No user was added." });
   const name = h("input", { required: true, spellcheck: false, autocomplete: "off" });
   const password = passwordField();
   const tags = makeTags();
