@@ -84,13 +84,15 @@ class SessionEntry(NamedTuple):
 class GroupEntry(NamedTuple):
     """How far a group is on one queue."""
 
+    door: str
     group: str
-    topic: str
+    topic: str  # the queue, as the door's clients call it
     light_queue: str
     next_offset: int  # the first message that it has not done
     lag: int  # messages from there on
     members: int  # clients of the group that are connected
     redelivered: int = 0  # messages that it was given once more, since the start
+    came: int = 0  # messages that ever came into the queue
 
 
 class QueueEntry(NamedTuple):
@@ -203,6 +205,10 @@ class Inventory(ABC):
 
     def groups(self) -> Iterator[GroupEntry | None]:
         """Give the groups, each with the queues on which it has a place."""
+        return iter(())
+
+    def repeating_groups(self) -> Iterator[GroupEntry | None]:
+        """Give those of them that were given messages once more since the start."""
         return iter(())
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Metrics of AMQP's queues: all together, the deepest by name, and those that are asked for."""
+"""Metrics of AMQP's queues: all together, the deepest by name, those that are asked for; groups that redeliver."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from gateway.admin.totals import Totals, depth_of
 from gateway.inventory import QueueEntry
 
 LABELS = ("vhost", "queue")
+GROUP_LABELS = ("door", "group", "queue")
 
 
 def total_families(totals: Totals, now_s: float) -> Iterator[Metric]:
@@ -48,6 +49,22 @@ def total_families(totals: Totals, now_s: float) -> Iterator[Metric]:
         given.add_metric([entry.vhost, entry.name], entry.came)
     yield again
     yield given
+    yield from _group_families(totals)
+
+
+def _group_families(totals: Totals) -> Iterator[Metric]:
+    again, came = (
+        CounterMetricFamily(f"lmq_redelivering_group_{name}", text, labels=GROUP_LABELS)
+        for name, text in (
+            ("redelivered", "Messages given once more, of the $share and RocketMQ groups of which that are most now."),
+            ("messages", "Messages that ever came into their queues."),
+        )
+    )
+    for entry in totals.repeating_groups:
+        again.add_metric([entry.door, entry.group, entry.topic], entry.redelivered)
+        came.add_metric([entry.door, entry.group, entry.topic], entry.came)
+    yield again
+    yield came
 
 
 class QueuesCollector(Collector):

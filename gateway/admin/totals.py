@@ -6,20 +6,21 @@ It is found out by a walk in steps, at most every few seconds.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from heapq import heappush, heapreplace
 from time import monotonic
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from gateway.admin.oldest import OldestMessages
 from gateway.admin.pace import Pace
 from gateway.admin.steps import Steps, walk
-from gateway.inventory import QueueEntry
+from gateway.inventory import GroupEntry, QueueEntry
 
 DEEPEST_COUNT = OLDEST_COUNT = REPEATING_COUNT = 10
-REPEATED_MAX = 10_000  # queues of which it is known how much they had given once more at the walk before
+REPEATED_MAX = 10_000  # queues, and groups, of which it is known how much they had given once more at the walk before
 
 _FAR_MS = 1 << 62  # no message is stored so late
+Entry = TypeVar("Entry")
 
 
 class VhostTotals(NamedTuple):
@@ -34,8 +35,8 @@ class Totals(NamedTuple):
     """Figures of all queues together.
 
     `deepest` are those with most messages, the deepest first; `oldest` those whose first message that is not done was
-    stored before others', with that moment, the oldest first; `repeating` those that redelivered most messages
-    since the walk before; `by_vhost` are the figures of each virtual host that has messages or readers.
+    stored before others', with that moment, the oldest first; `repeating` and `repeating_groups` those that redelivered
+    most messages since the walk before; `by_vhost` are the figures of each virtual host that has messages or readers.
     """
 
     queues: int = 0
@@ -49,6 +50,7 @@ class Totals(NamedTuple):
     inflight: int = 0  # messages that MQTT sessions were sent and did not acknowledge
     by_vhost: tuple[tuple[str, VhostTotals], ...] = ()
     repeating: tuple[QueueEntry, ...] = ()
+    repeating_groups: tuple[GroupEntry, ...] = ()
 
     def within(self, vhosts: Collection[str]) -> VhostTotals:
         """Return the figures of some virtual hosts together."""
@@ -66,6 +68,7 @@ class TotalsKeeper:
         ages: Says how old the first message of a queue is; None where that is not told.
         pace: How often there is a walk.
         queue_count: Says how many queues there are; None: as many as a walk gives.
+        groups: Begins a walk over the groups that were given messages once more since the start.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class TotalsKeeper:
         ages: OldestMessages | None = None,
         pace: Pace | None = None,
         queue_count: Callable[[], int] | None = None,
+        groups: Callable[[], Iterator[GroupEntry | None]] = lambda: iter(()),
     ) -> None:
         self._queues = queues
         self._channels = channels
@@ -84,7 +88,9 @@ class TotalsKeeper:
         self.latest = Totals()
         self._pace = pace or Pace()
         self._queue_count = queue_count
-        self._repeated: dict[str, int] = {}  # by light queue, at the walk before
+        self._groups = groups
+        self._repeated: dict[Hashable, int] = {}  # by light queue, at the walk before
+        self._repeated_groups: dict[Hashable, int] = {}  # by group and light queue
         self._at_s = float("-inf")
         self._lock = asyncio.Lock()
 
@@ -103,7 +109,7 @@ class TotalsKeeper:
         by_vhost: dict[str, list[int]] = {}
         deepest: list[tuple[int, int, QueueEntry]] = []
         oldest: list[tuple[int, int, QueueEntry]] = []
-        repeating = _Repeating(self._repeated)
+        repeating = _Repeating[QueueEntry](self._repeated)
         if self._ages is not None:
             self._ages.begin()
         async for entry in walk(self._queues(), steps):
@@ -115,7 +121,7 @@ class TotalsKeeper:
             figures[1] += entry.unacked or 0
             figures[2] += entry.readers
             _note(deepest, DEEPEST_COUNT, depth_of(entry), queues, entry)
-            repeating.note(entry, queues)
+            repeating.note(entry.light_queue, entry.again, queues, entry)
             stored_ms = self._ages.stored_ms(entry) if self._ages is not None and entry.first_waiting else 0
             if stored_ms:
                 _note(oldest, OLDEST_COUNT, _FAR_MS - stored_ms, queues, entry)
@@ -137,33 +143,43 @@ class TotalsKeeper:
             inflight,
             tuple((vhost, VhostTotals(*figures)) for vhost, figures in by_vhost.items()),
             repeating.first(),
+            await self._find_repeating_groups(steps),
         )
 
+    async def _find_repeating_groups(self, steps: Steps) -> tuple[GroupEntry, ...]:
+        repeating = _Repeating[GroupEntry](self._repeated_groups)
+        number = 0
+        async for entry in walk(self._groups(), steps):
+            number += 1
+            repeating.note((entry.door, entry.group, entry.light_queue), entry.redelivered, number, entry)
+        self._repeated_groups = repeating.counts
+        return repeating.first()
 
-class _Repeating:
-    """Finds the queues of which consumers got most once more since the walk before.
+
+class _Repeating(Generic[Entry]):
+    """Finds the queues or groups of which consumers got most once more since the walk before.
 
     Args:
-        before: How often that was by light queue, since the start, at the walk before.
+        before: How often that was by key, since the start, at the walk before.
     """
 
-    def __init__(self, before: dict[str, int]) -> None:
+    def __init__(self, before: dict[Hashable, int]) -> None:
         self._before = before
-        self._found: list[tuple[int, int, QueueEntry]] = []
-        self.counts: dict[str, int] = {}  # now
+        self._found: list[tuple[int, int, Entry]] = []
+        self.counts: dict[Hashable, int] = {}  # now
 
-    def note(self, entry: QueueEntry, number: int) -> None:
-        """Take in the next queue of the walk."""
-        if not entry.again:
+    def note(self, key: Hashable, again: int, number: int, entry: Entry) -> None:
+        """Take in the next of the walk, whose consumers got messages once more `again` times since the start."""
+        if not again:
             return
         if len(self.counts) < REPEATED_MAX:
-            self.counts[entry.light_queue] = entry.again
-        more = entry.again - self._before.get(entry.light_queue, 0)
+            self.counts[key] = again
+        more = again - self._before.get(key, 0)
         _note(self._found, REPEATING_COUNT, max(more, 0), number, entry)
 
-    def first(self) -> tuple[QueueEntry, ...]:
+    def first(self) -> tuple[Entry, ...]:
         """Return what was found, the first the one that gave most."""
-        return tuple(entry for _, _, entry in sorted(self._found, reverse=True))
+        return tuple(entry for _, _, entry in sorted(self._found, key=lambda one: one[:2], reverse=True))
 
 
 def depth_of(entry: QueueEntry) -> int:
@@ -171,7 +187,7 @@ def depth_of(entry: QueueEntry) -> int:
     return (entry.ready or 0) + (entry.unacked or 0)
 
 
-def _note(first: list[tuple[int, int, QueueEntry]], count_max: int, rank: int, number: int, entry: QueueEntry) -> None:
+def _note(first: list[tuple[int, int, Entry]], count_max: int, rank: int, number: int, entry: Entry) -> None:
     """Take in one that may be among the `count_max` of the highest rank, which is 0 for one that is not to be."""
     if rank and len(first) < count_max:
         heappush(first, (rank, -number, entry))

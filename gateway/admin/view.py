@@ -36,7 +36,7 @@ from gateway.auth.api_tokens import ApiTokens
 from gateway.auth.authenticator import Authenticator
 from gateway.carriage import SecureAddress
 from gateway.door import Door
-from gateway.inventory import PlaceEntry, take_each
+from gateway.inventory import GroupEntry, PlaceEntry, take_each
 from gateway.mqtt.door import MqttDoor
 from gateway.net.descriptors import Capacity
 from gateway.process.memory import MemoryWatch
@@ -77,14 +77,7 @@ class AdminView:
         self.begin_read = begin_read
         self.settings = settings  # in force
         pace = Pace()
-        self.totals = TotalsKeeper(
-            self.amqp.inventory().used_queues,
-            self._count_channels,
-            self.mqtt.sessions.tallies,
-            OldestMessages(broker),
-            pace,
-            lambda: sum(map(len, self.vhosts)),
-        )
+        self.totals = self._make_totals(pace)
         self.rosters = Rosters(pace)
         self.trail = Trail()
         self.since_ms = time.time_ns() // 1_000_000  # of what came before, it is not known how it ended
@@ -128,6 +121,21 @@ class AdminView:
     def _places(self) -> Iterator[PlaceEntry | None]:
         for door in self.doors.values():
             yield from door.inventory().places()
+
+    def _make_totals(self, pace: Pace) -> TotalsKeeper:
+        return TotalsKeeper(
+            self.amqp.inventory().used_queues,
+            self._count_channels,
+            self.mqtt.sessions.tallies,
+            OldestMessages(self.broker),
+            pace,
+            lambda: sum(map(len, self.vhosts)),
+            self._repeating_groups,
+        )
+
+    def _repeating_groups(self) -> Iterator[GroupEntry | None]:
+        for door in self.doors.values():
+            yield from door.inventory().repeating_groups()
 
     def _count_channels(self) -> Iterator[int]:
         return (len(channels_of(connection)) for connection in take_each(self.amqp.connections))

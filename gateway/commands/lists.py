@@ -121,9 +121,12 @@ KINDS = (
     ),
     Kind(
         "groups",
-        "Groups of RocketMQ consumers, with their lag.",
+        "Groups of RocketMQ consumers and of MQTT's $share subscriptions, with their lag.",
         "/api/lmq/groups",
-        _columns(group="group", queue="queue", lag="lag", next="next_offset", members="members", again="redelivered"),
+        _columns(
+            group="group", door="door", queue="queue", lag="lag", next="next_offset", members="members",
+            again="redelivered",
+        ),
         "",
     ),
     Kind(

@@ -11,6 +11,7 @@ from gateway.inventory import (
     SUBSCRIBED_LATER,
     ConnectionEntry,
     FateEntry,
+    GroupEntry,
     Inventory,
     PlaceEntry,
     QueueEntry,
@@ -23,7 +24,9 @@ from gateway.mqtt.packets import NO_LOCAL
 from gateway.mqtt.services import MqttServices, OpenConnection
 from gateway.mqtt.session import Session, Subscription
 from gateway.mqtt.session_outlines import Outline
+from gateway.mqtt.shared_group import SharedGroup
 
+DOOR = "mqtt"
 DROPPED = "dropped as too many waited for it"
 TOO_SLOW = "dropped as it read too slowly"
 NO_MEMBER = "which member had a message that is done is not kept"
@@ -91,6 +94,30 @@ class MqttInventory(Inventory):
         if left is session and left.outlet is None:
             services.subscribing.end_session(left)
         return True
+
+    def groups(self) -> Iterator[GroupEntry | None]:
+        """Give the groups of shared subscriptions."""
+        return map(self._describe_group, self._services.subscribing.sharing.groups())
+
+    def repeating_groups(self) -> Iterator[GroupEntry | None]:
+        """Give those of them whose members were given messages once more."""
+        groups = self._services.subscribing.sharing.groups()
+        return (self._describe_group(group) if group.redelivered else None for group in groups)
+
+    def _describe_group(self, group: SharedGroup) -> GroupEntry:
+        broker = self._services.broker
+        end = broker.max_offset(group.queue_ref)
+        return GroupEntry(
+            door=DOOR,
+            group=text_of(group.name),
+            topic=text_of(group.topic_filter),
+            light_queue=text_of(group.light_name),
+            next_offset=group.floor,
+            lag=max(end - max(group.floor, broker.min_offset(group.queue_ref)), 0),
+            members=group.reader_count(),
+            redelivered=group.redelivered,
+            came=end,
+        )
 
     def queues(self) -> Iterator[QueueEntry | None]:
         """Give the light queues of filters, those too whose subscriptions are gone and whose messages are kept."""

@@ -70,11 +70,14 @@ class SharedGroup(Reader):
         "light_name",
         "owner",
         "queue_ref",
+        "redelivered",
+        "topic_filter",
     )
 
     def __init__(self, sharing: Strategy, desk: SharedDesk, topic_filter: bytes) -> None:
         self._sharing = sharing
         group, inner = split_share(topic_filter)
+        self.topic_filter = inner
         self.light_name = mqtt_queue_name(inner)
         self.owner = OWNER_PREFIX + group
         self.queue_ref = desk.broker.intern_queue(self.light_name)
@@ -84,7 +87,13 @@ class SharedGroup(Reader):
         self._members: list[Subscription] = []
         self._next = 0  # whose turn it is
         self._assigned = Assignment()
+        self.redelivered = 0  # messages that members were handed after others, since the group is there
         self._owned: set[int] = set()  # sent at QoS 2 by a process that is no more, and perhaps not done for the group
+
+    @property
+    def name(self) -> bytes:
+        """What subscribers call it."""
+        return self.owner[len(OWNER_PREFIX) :]
 
     @property
     def floor(self) -> int:
@@ -321,6 +330,7 @@ class SharedGroup(Reader):
         """Count what was taken, where members had it before: new messages and others are never taken together."""
         if taken > 0 and self._batch.attempt[0] > 1:
             self._desk.metrics.redelivered += taken
+            self.redelivered += taken
 
     def _give_for_good(self, subscription: Subscription, exact: list[tuple[int, int]]) -> None:
         """Write down which messages at QoS 2 are a session's now, before they are done for the group."""

@@ -15,11 +15,13 @@ from gateway.inventory import (
     QueueEntry,
     SessionEntry,
     describe_connection,
+    take_each,
     text_of,
 )
 from gateway.rocketmq.services import OpenConnection, RocketmqServices
 from gateway.rocketmq.topic_table import DEAD_PREFIX, RETRY_PREFIX, SENT_GROUP, queue_key
 
+DOOR = "rocketmq"
 PLACES_MAX = 4_000  # that are looked at every few seconds
 _SENT_BACK = FateEntry("group", text_of(SENT_GROUP), Stage.DONE, done_as="sent back by an operator")
 
@@ -58,20 +60,32 @@ class RocketmqInventory(Inventory):
 
     def groups(self) -> Iterator[GroupEntry | None]:
         """Give the groups by the places that they left."""
-        broker, clients = self._services.broker, self._services.clients
-        for group, key, offset in broker.consumer_offsets.items():
-            queue_ref = broker.find_queue(key)
-            live = clients.find_group(text_of(group))
-            end = broker.max_offset(queue_ref) if queue_ref >= 0 else offset
-            yield GroupEntry(
-                group=text_of(group),
-                topic=text_of(key),
-                light_queue=text_of(key),
-                next_offset=offset,
-                lag=max(end - max(offset, broker.min_offset(queue_ref)), 0) if queue_ref >= 0 else 0,
-                members=0 if live is None else len(live.members),
-                redelivered=self._services.retried.find(group, key),
-            )
+        for group, key, offset in self._services.broker.consumer_offsets.items():
+            yield self._describe_group(group, key, offset)
+
+    def repeating_groups(self) -> Iterator[GroupEntry | None]:
+        """Give those that were given messages once more, by POP or from their retry topics."""
+        offsets = self._services.broker.consumer_offsets
+        for group, key in take_each(self._services.retried.known()):
+            offset = offsets.get(group, key)
+            yield None if offset is None else self._describe_group(group, key, offset)
+
+    def _describe_group(self, group: bytes, key: bytes, offset: int) -> GroupEntry:
+        broker = self._services.broker
+        queue_ref = broker.find_queue(key)
+        live = self._services.clients.find_group(text_of(group))
+        end = broker.max_offset(queue_ref) if queue_ref >= 0 else offset
+        return GroupEntry(
+            door=DOOR,
+            group=text_of(group),
+            topic=text_of(key),
+            light_queue=text_of(key),
+            next_offset=offset,
+            lag=max(end - max(offset, broker.min_offset(queue_ref)), 0) if queue_ref >= 0 else 0,
+            members=0 if live is None else len(live.members),
+            redelivered=self._services.retried.find(group, key),
+            came=end,
+        )
 
     def queues(self) -> Iterator[QueueEntry | None]:
         """Give the queues of the topics that were made, those that were sent to."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from core.metrics import DoorMetrics
 from gateway.rocketmq.topic_table import RETRY_PREFIX
 
@@ -35,3 +37,7 @@ class Retried:
     def find(self, group: bytes, key: bytes) -> int:
         """Return how often a group was given messages of a queue once more."""
         return self._counts.get((group, key), 0)
+
+    def known(self) -> Iterable[tuple[bytes, bytes]]:
+        """Return the groups and queues that had some."""
+        return self._counts

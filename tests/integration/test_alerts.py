@@ -28,6 +28,8 @@ WELL = {  # what every gateway tells, a sample a minute
     'lmq_messages_out_total{%s,door="mqtt"}': "0+6000x90",
     'lmq_redelivering_queue_redelivered_total{%s,queue="q",vhost="/"}': "0+600x90",
     'lmq_redelivering_queue_messages_total{%s,queue="q",vhost="/"}': "0+60000x90",
+    'lmq_redelivering_group_redelivered_total{%s,door="mqtt",group="g",queue="t/#"}': "0+600x90",
+    'lmq_redelivering_group_messages_total{%s,door="mqtt",group="g",queue="t/#"}': "0+60000x90",
     'lmq_logins_total{%s,door="mqtt",outcome="wrong"}': "0+6x90",
     "lmq_sync_seconds_sum{%s}": "0+1x90",
     "lmq_sync_seconds_count{%s}": "0+1000x90",
@@ -54,6 +56,10 @@ ILL = {
     "LmqQueueRedelivers": {
         'lmq_redelivering_queue_redelivered_total{%s,queue="q",vhost="/"}': "0+600x90",
         'lmq_redelivering_queue_messages_total{%s,queue="q",vhost="/"}': "5000x90",
+    },
+    "LmqGroupRedelivers": {
+        'lmq_redelivering_group_redelivered_total{%s,door="mqtt",group="g",queue="t/#"}': "0+600x90",
+        'lmq_redelivering_group_messages_total{%s,door="mqtt",group="g",queue="t/#"}': "5000x90",
     },
     "LmqLoginsFail": {'lmq_logins_total{%s,door="mqtt",outcome="wrong"}': "0+120x90"},
     "LmqTimedMessagesLate": {

@@ -1,27 +1,30 @@
-"""Groups of RocketMQ's consumers, how far each is, and where it goes on."""
+"""Groups: RocketMQ's, and those of MQTT's shared subscriptions; how far each is, and where one goes on."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Annotated
+from itertools import chain
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field, model_validator
 
 from gateway.admin.asking import open_queue
 from gateway.admin.login import Administrator, Looker
-from gateway.admin.management.failures import not_found
+from gateway.admin.management.failures import bad_request, not_found
 from gateway.admin.management.listing import Asked, Item, Kind, answer_list
 from gateway.admin.ours.light_queues import get_light_queue
 from gateway.admin.ours.reading import find_offset
 from gateway.admin.paths import PathName
-from gateway.admin.view import View
+from gateway.admin.steps import walk
+from gateway.admin.view import AdminView, View
 from gateway.inventory import GroupEntry
 
 PASSED_OVER = "acknowledged, or passed over as its group was sent on"
 GROUPS = APIRouter()
 OWN_PREFIX = "CID_RMQ_SYS_"  # of groups that are official brokers' own, and the gateway's
+GroupDoor = Literal["mqtt", "rocketmq"]
 Whole = Annotated[int | None, Field(ge=0, le=2**62)]
 
 
@@ -41,29 +44,37 @@ class ResetBody(BaseModel):
 
 @GROUPS.get("/groups")
 async def list_groups(
-    view: View, looker: Looker, asked: Asked, *, internal: Annotated[bool, Query()] = False
+    view: View,
+    looker: Looker,
+    asked: Asked,
+    *,
+    door: Annotated[GroupDoor | None, Query()] = None,
+    internal: Annotated[bool, Query()] = False,
 ) -> Response:
-    """The groups, each with the queues on which it has a place, and its lag there.
+    """The groups of RocketMQ's consumers and of MQTT's shared subscriptions, each with its queues and its lag there.
 
-    `redelivered` counts the messages that a group was given once more since the start, by POP or from its retry topic.
+    `redelivered` counts the messages that a group was given once more since the start: at RocketMQ by POP or from its
+    retry topic, at MQTT what a member of a `$share` group got after another one had it, for as long as the group is.
     `internal` has the gateway's own among them: those that keep how far timed messages, transactions
     and dead letters that were sent back are.
     A caller that does not see all is told of none.
     """
     if not looker.sees_all:
         return await answer_list(asked, GROUP, ())
-    groups = view.rocketmq.inventory().groups()
+    doors = [one for name, one in view.doors.items() if door in {None, name}]
+    groups = chain.from_iterable(one.inventory().groups() for one in doors)
     return await answer_list(asked, GROUP, groups if internal else _of_users(groups))
 
 
 @GROUPS.post("/groups/{group}/reset")
 async def reset_group(view: View, administrator: Administrator, group: PathName, wanted: ResetBody) -> Item:
-    """Have a group go on elsewhere in a queue; its members do so when they ask for their place again."""
+    """Have a group of RocketMQ go on elsewhere in a queue; its members do so when they ask for their place again."""
     del administrator
     broker = view.broker
     key = wanted.queue.encode()
     before = broker.consumer_offsets.get(group.encode(), key)
     if before is None:
+        await _refuse_shared(view, group)
         get_light_queue(broker, wanted.queue)
         raise not_found(f"group '{group}' has no place on '{wanted.queue}'")
     queue_ref = broker.find_queue(key)
@@ -78,12 +89,21 @@ async def reset_group(view: View, administrator: Administrator, group: PathName,
     return {"group": group, "queue": wanted.queue, "next_offset": offset}
 
 
+async def _refuse_shared(view: AdminView, group: str) -> None:
+    async for entry in walk(view.mqtt.inventory().groups()):
+        if entry.group == group:
+            raise bad_request(
+                f"group '{group}' is one of MQTT's shared subscriptions: it goes on where its members are"
+            )
+
+
 def _of_users(groups: Iterator[GroupEntry | None]) -> Iterator[GroupEntry | None]:
     return (None if entry is not None and entry.group.startswith(OWN_PREFIX) else entry for entry in groups)
 
 
 def _tell(entry: GroupEntry) -> Item:
     return {
+        "door": entry.door,
         "group": entry.group,
         "queue": entry.topic,
         "next_offset": entry.next_offset,
@@ -97,5 +117,9 @@ def _tell(entry: GroupEntry) -> Item:
 GROUP: Kind[GroupEntry] = Kind(
     name=lambda entry: entry.group,
     describe=_tell,
-    figures={"lag": lambda entry: entry.lag, "redelivered": lambda entry: entry.redelivered},
+    figures={
+        "door": lambda entry: entry.door,
+        "lag": lambda entry: entry.lag,
+        "redelivered": lambda entry: entry.redelivered,
+    },
 )

@@ -34,9 +34,8 @@ export const FOR_ADMINISTRATORS = new Set(["message", "users", "rights", "settin
 export const FOR_MONITORS = new Set(["doors", "bridges", "held", "files"]);
 
 export const NAVIGATION = [
-  ["", [["overview", "Overview"], ["connections", "Connections"], ["route", "Where does it go?"], ["message", "Where did it go?"], ["log", "The log's queues"], ["fan-out", "Fan-out"], ["letters", "Dead letters"], ["delayed", "Delayed"]]],
+  ["", [["overview", "Overview"], ["connections", "Connections"], ["route", "Where does it go?"], ["message", "Where did it go?"], ["log", "The log's queues"], ["groups", "Groups"], ["fan-out", "Fan-out"], ["letters", "Dead letters"], ["delayed", "Delayed"]]],
   ["MQTT", [["topics", "Topics"], ["sessions", "Sessions"], ["subscriptions", "Subscriptions"], ["retained", "Retained"]]],
   ["AMQP", [["queues", "Queues"], ["exchanges", "Exchanges"], ["consumers", "Consumers"], ["policies", "Policies"], ["vhosts", "Virtual hosts"]]],
-  ["RocketMQ", [["groups", "Groups"]]],
   ["Gateway", [["doors", "Doors"], ["bridges", "Bridges"], ["held", "Held back"], ["files", "Log files"], ["users", "Users"], ["rights", "Rights"], ["settings", "Settings"], ["logs", "Log lines"]]],
 ];

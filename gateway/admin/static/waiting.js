@@ -5,8 +5,10 @@ import { get, path } from "./api.js";
 import { h, renew } from "./dom.js";
 import { age, calledName, count, rate } from "./format.js";
 import { table } from "./list.js";
+import { groupLink } from "./pages/groups.js";
 
 const AGAIN_MS = 5_000;
+const SHARED = "$share/"; // what waits for these is told of their groups
 const SHOWN = 8;
 
 const link = (...parts) => h("a", { href: `#/${path(...parts.slice(0, -1))}` }, parts.at(-1));
@@ -27,12 +29,12 @@ const KINDS = [
   {
     from: "api/lmq/subscriptions",
     sort: "waiting",
-    tell: (one) => ({ name: link("sessions", one.client, one.client), kind: `MQTT session, filter ${one.filter}`, waiting: one.waiting, readers: "" }),
+    tell: (one) => ({ name: link("sessions", one.client, one.client), kind: `MQTT session, filter ${one.filter}`, waiting: one.filter.startsWith(SHARED) ? 0 : one.waiting, readers: "" }),
   },
   {
     from: "api/lmq/groups",
     sort: "lag",
-    tell: (one) => ({ name: link("groups", one.group, one.group), kind: `RocketMQ group, queue ${calledName(one.queue)}`, waiting: one.lag, readers: count(one.members) }),
+    tell: (one) => ({ name: groupLink(one), kind: one.door === "mqtt" ? `MQTT group, filter ${one.queue}` : `RocketMQ group, queue ${calledName(one.queue)}`, waiting: one.lag, readers: count(one.members) }),
   },
 ];
 

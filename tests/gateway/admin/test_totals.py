@@ -6,7 +6,7 @@ import pytest
 
 from gateway.admin import pace, totals
 from gateway.admin.totals import TotalsKeeper
-from gateway.inventory import QueueEntry
+from gateway.inventory import GroupEntry, QueueEntry
 
 pytestmark = pytest.mark.asyncio
 A = QueueEntry("a", "%LMQ%a", 0, 5, 2, ready=3, unacked=1)
@@ -23,7 +23,7 @@ async def test_those_that_ask_together_wait_for_one_walk(monkeypatch):
 
     keeper = TotalsKeeper(queues, lambda: iter([2, 3]), lambda: iter([(5, 1), (2, 3)]))
     assert set(await asyncio.gather(keeper.find(), keeper.find())) == {
-        (2, 3, 1, 3, 5, 7, (A,), (), 4, (("", (3, 1, 3)),), ())
+        (2, 3, 1, 3, 5, 7, (A,), (), 4, (("", (3, 1, 3)),), (), ())
     }
     assert len(walks) == 1
     monkeypatch.setattr(pace, "FRESH_S", 0.0)
@@ -92,3 +92,21 @@ async def test_a_walk_that_costs_much_is_made_less_often(monkeypatch):
 async def test_queues_that_a_walk_leaves_out_count_as_queues():
     found = await TotalsKeeper(lambda: iter([A]), lambda: iter(()), lambda: iter(()), queue_count=lambda: 7).find()
     assert (found.queues, found.ready, found.deepest) == (7, 3, (A,))
+
+
+async def test_the_groups_that_were_given_most_once_more_since_the_look_before_are_known(monkeypatch):
+    monkeypatch.setattr(totals, "REPEATING_COUNT", 2)
+    monkeypatch.setattr(pace, "FRESH_S", 0.0)
+    monkeypatch.setattr(pace, "SHARE", 0)
+    counts = {"a": 9, "b": 1, "c": 5}
+
+    def groups():
+        for name, count in counts.items():
+            yield GroupEntry("mqtt", name, "q", "%LMQ%q", 0, 0, 1, count)
+            yield None
+
+    keeper = TotalsKeeper(lambda: iter(()), lambda: iter(()), lambda: iter(()), groups=groups)
+    assert [one.group for one in (await keeper.find()).repeating_groups] == ["a", "c"]
+    counts |= {"b": 4, "c": 6}
+    assert [one.group for one in (await keeper.find()).repeating_groups] == ["b", "c"]
+    assert (await keeper.find()).repeating_groups == ()

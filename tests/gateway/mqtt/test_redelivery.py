@@ -49,6 +49,11 @@ def test_what_another_member_of_a_shared_group_had_is_counted(make_world, strate
     leaver.vanish()
     assert [one.body for one in stayer.take_deliveries()] == [b"0", b"1", b"2", b"3"]
     assert world.counts.redelivered == 4
+    others = world.client(b"c", (b"$share/others/t", 1))
+    (found,) = [one for one in world.door.inventory().repeating_groups() if one is not None]
+    assert (found.group, found.topic, found.redelivered, found.came) == ("g", "t", 4, 4)
+    assert {one.group: one.redelivered for one in world.door.inventory().groups()} == {"g": 4, "others": 0}
+    others.vanish()
 
 
 def test_what_is_sent_again_waits_for_the_outlet(world):

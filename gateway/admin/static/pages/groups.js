@@ -1,4 +1,5 @@
-// Groups of RocketMQ's consumers: how far each is on each queue, and where it is to go on.
+// Groups of RocketMQ's consumers and of MQTT's shared subscriptions: how far each is on each queue, and where one of
+// RocketMQ's is to go on.
 
 import { keepOn } from "../again.js";
 import { get, path, post, unlessLeft } from "../api.js";
@@ -9,8 +10,13 @@ import { logLink } from "./log.js";
 
 const AGAIN_MS = 3_000;
 
+const MQTT = "mqtt";
+
+export const groupLink = (one) => h("a", { href: `#/groups/${one.door === MQTT ? path(one.group, MQTT) : path(one.group)}` }, one.group);
+
 const COLUMNS = [
-  { title: "Group", sort: "name", read: (one) => h("a", { href: `#/groups/${path(one.group)}` }, one.group) },
+  { title: "Group", sort: "name", read: groupLink },
+  { title: "Door", isBrief: true, sort: "door", read: (one) => one.door },
   { title: "Queue", sort: "queue", read: (one) => logLink(one.light_queue, one.next_offset, one.queue) },
   { title: "Lag", isNumber: true, sort: "lag", read: (one) => count(one.lag) },
   { title: "Next offset", isNumber: true, read: (one) => count(one.next_offset) },
@@ -53,17 +59,17 @@ function makeReset(group, box, again) {
   return { form, offer };
 }
 
-async function showGroup(main, signal, group) {
+async function showGroup(main, signal, group, door) {
   const figures = h("div");
   const trouble = h("div");
   const box = h("div");
   const load = async () => {
-    const found = (await get("api/lmq/groups", { name: group }, signal)).filter((one) => one.group === group);
+    const found = (await get("api/lmq/groups", { name: group, door }, signal)).filter((one) => one.group === group);
     const lag = found.reduce((total, one) => total + one.lag, 0);
     renew(
       figures,
       h("div", { className: "cards" }, card("Lag", count(lag), "messages"), card("Members", count(Math.max(0, ...found.map((one) => one.members)))), card("Queues", count(found.length))),
-      table(found.length ? "Its places" : "The group has no place on any queue.", COLUMNS.slice(1), found.slice(0, 1_000)),
+      table(found.length ? "Its places" : "The group has no place on any queue.", COLUMNS.slice(2), found.slice(0, 1_000)),
     );
     return found;
   };
@@ -75,16 +81,18 @@ async function showGroup(main, signal, group) {
     offered = names;
   };
   const reset = makeReset(group, box, show);
-  main.append(trouble, figures, h("h2", {}, "Reset the offset"), h("p", { className: "faint" }, "Members go on from there when they next ask for the group's offset."), reset.form, box);
+  main.append(trouble, figures);
+  if (door === MQTT) main.append(h("p", { className: "faint" }, "A shared subscription of MQTT: each message goes to one member, and to another one where that leaves without an acknowledgement."));
+  else main.append(h("h2", {}, "Reset the offset"), h("p", { className: "faint" }, "Members go on from there when they next ask for the group's offset."), reset.form, box);
   await show();
   keepOn(show, trouble, signal, AGAIN_MS);
 }
 
 export const groups = {
   title: ([group]) => (group === undefined ? "Consumer groups" : `Group ${group}`),
-  show(main, { parts: [group], signal }) {
-    if (group !== undefined) return showGroup(main, signal, group);
-    main.append(h("p", { className: "faint" }, "How far each group of RocketMQ's consumers is on each queue."));
-    return void new List(main, signal, { from: "api/lmq/groups", columns: COLUMNS, searched: "group", empty: "No group of RocketMQ's consumers has a place on a queue." });
+  show(main, { parts: [group, door], signal }) {
+    if (group !== undefined) return showGroup(main, signal, group, door === MQTT ? MQTT : "rocketmq");
+    main.append(h("p", { className: "faint" }, "How far each group of RocketMQ's consumers is on each queue, and each group of MQTT's shared subscriptions on its filter."));
+    return void new List(main, signal, { from: "api/lmq/groups", columns: COLUMNS, searched: "group", empty: "No group of RocketMQ's consumers has a place on a queue, and no MQTT client shares a subscription." });
   },
 };

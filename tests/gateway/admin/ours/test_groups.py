@@ -5,6 +5,8 @@ import pytest
 from gateway.admin.asking import open_queue
 from lmq import Producer
 from tests.support.admin import managed_gateway
+from tests.support.admin_clients import publish, subscribe
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.asyncio
 
@@ -19,6 +21,7 @@ async def test_groups_tell_their_lag_and_are_sent_elsewhere(tmp_path):
         await open_queue(gateway.broker, gateway.broker.find_queue(key.encode()))  # as its consumers do
         (found,) = (await client.get("/api/lmq/groups?sort=lag")).json()
         assert found == {
+            "door": "rocketmq",
             "group": "billing",
             "queue": key,
             "next_offset": 0,
@@ -51,3 +54,34 @@ async def test_a_group_is_sent_elsewhere_in_queues_that_nothing_came_to(tmp_path
             answer = await client.post(path, json={"queue": "ORDERS/3", **wanted})
             assert answer.json() == {"group": "billing", "queue": "ORDERS/3", "next_offset": 0}
         assert (await client.post(path, json={"queue": "NONE/0", "offset": 0})).status_code == 404
+
+
+async def test_shared_subscriptions_are_groups_with_what_their_members_got_once_more(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        counts, shared = gateway.broker.metrics.door("mqtt"), "$share/workers/jobs/#"
+        async with subscribe(gateway, "leaves", shared):
+            for number in range(3):
+                await publish(client, "amq.topic", "jobs.1", f"{number}", {"delivery_mode": 2})
+            await until(lambda: counts.messages_out == 3)
+        async with subscribe(gateway, "stays", shared):
+            await until(lambda: counts.messages_out == 6)
+            (found,) = (await client.get("/api/lmq/groups?door=mqtt")).json()
+            assert found == {
+                "door": "mqtt",
+                "group": "workers",
+                "queue": "jobs/#",
+                "next_offset": 0,
+                "lag": 3,
+                "members": 1,
+                "redelivered": 3,
+                "light_queue": "%LMQ%mqtt%jobs%|h",
+            }
+            samples = [
+                line for line in (await client.get("/metrics")).text.splitlines() if "redelivering_group" in line
+            ]
+            labels = '{door="mqtt",group="workers",queue="jobs/#"}'
+            for name in ("redelivered", "messages"):
+                assert f"lmq_redelivering_group_{name}_total{labels} 3.0" in samples
+        assert (await client.get("/api/lmq/groups?door=rocketmq")).json() == []
+        answer = await client.post("/api/lmq/groups/workers/reset", json={"queue": "jobs/#", "offset": 0})
+        assert (answer.status_code, "shared subscriptions" in answer.text) == (400, True)
