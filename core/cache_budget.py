@@ -121,8 +121,8 @@ class Cache:
     Args:
         budget: Bounds it, with all others.
         name: Which kind of cache it is, for the operator; there may be several.
-        measure: Returns about how many bytes a value takes in a generation. What several values share it counts for
-            the first of them that it sees in that generation.
+        measure: Returns about how many bytes a value takes in a generation. Memory that several values share counts
+            for the first of them in that generation.
     """
 
     def __init__(self, budget: CacheBudget, name: str, measure: Callable[[Any, int], int]) -> None:

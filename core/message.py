@@ -24,7 +24,7 @@ _FLAG_RETAIN = FLAG_RETAIN
 _STEP_DISPATCHES = STEP_DISPATCHES
 _RETAINED_DISPATCHES = RETAINED_DISPATCHES
 _NOTHING = b""
-REF_BLOCK = 64  # refs in one piece of room: one that lives keeps all of it
+REF_BLOCK = 64  # refs in one piece of memory, which is kept while one of them lives
 # Measured, compiled and not, with the place in the store's table of sets that are in use (tests/core/test_message.py).
 DISPATCH_BYTES = 500  # of a set without names
 NAME_BYTES = 56  # of a name in a set, besides its letters: the object, its place in two lists, its ref

@@ -61,7 +61,7 @@ class CertificateWatch:
                 self._warn(carriage, now_s)
 
     async def _look_at(self, carriage: Carriage) -> None:
-        """Read the files of one address again, where they are others than those that were read."""
+        """Read the files of one address again, where they have changed since the last read."""
         stamps = await asyncio.to_thread(carriage.look)
         if stamps in {carriage.stamps, self._refused.get(carriage)}:
             self._changing.pop(carriage, None)

@@ -88,7 +88,7 @@ QUIET_KINDS = (  # that come with each connection, subscription or loss
 
 
 class Event(NamedTuple):
-    """One of them: what happened, by whose doing, and what it was done to."""
+    """One event: its kind, the user or connection that caused it, and the thing it happened to."""
 
     kind: Kind
     actor: Actor

@@ -25,7 +25,7 @@ _PLACE = re.compile(r"%(?=[sdrx.])")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 RECENT_MAX = 1_000  # lines that are kept for operators: some hundred kilobytes
 _LINES_MAX = 64  # that wait for the end of a turn
-_FORMATS_MAX = 512  # of which it is remembered what fields they have
+_FORMATS_MAX = 512  # formats of lines whose fields are remembered
 
 
 class LineMaker(Protocol):

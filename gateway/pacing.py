@@ -1,6 +1,6 @@
 """How fast one connection may publish: what comes faster is not read for a while, and no other connection is disturbed.
 
-A rate may be shared by all connections of a user: what one of them takes the others have not.
+A rate may be shared by all connections of a user: messages of one connection count for all of them.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ NONE: tuple[UserRates, ...] = ()
 
 
 class SharedRates(NamedTuple):
-    """The rates that a connection shares, of what it publishes and of what it is sent."""
+    """The rates that a connection shares with others: of messages it publishes, and of messages it is sent."""
 
     incoming: tuple[UserRates, ...] = NONE
     outgoing: tuple[UserRates, ...] = NONE

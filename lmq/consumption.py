@@ -210,7 +210,7 @@ class ConcurrentConsumption:
         listener: The listener.
         send_back: Where messages go that failed; None: they are let go, as each member of a broadcast has them.
         batch_size: How many messages the listener is given at a time at most.
-        supervision: How many batches it is given at the same time, what holds it up, and what measures it.
+        supervision: Bounds how many batches the listener has at the same time, pauses it, and measures it.
     """
 
     def __init__(
@@ -276,7 +276,7 @@ class OrderlyConsumption:
         listener: The listener.
         send_back: Where messages go that failed for good; None: they are let go.
         batch_size: How many messages the listener is given at a time at most.
-        supervision: How many queues it is given at the same time, what holds it up, and what measures it.
+        supervision: Bounds how many queues the listener has at the same time, pauses it, and measures it.
         retries_max: How often messages are given again before they go to the dead letters; None: for ever.
         needs_lock: Whether a queue is only consumed while it is locked.
     """

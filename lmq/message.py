@@ -64,7 +64,7 @@ class Message:
     flag: int = 0
     reconsume_times: int = 0
     broker_name: str = ""
-    receipt: str = field(default="", repr=False)  # of one that was received by POP: what it is acknowledged by
+    receipt: str = field(default="", repr=False)  # of a message received by POP: acknowledges it
 
     @property
     def message_queue(self) -> MessageQueue:

@@ -48,7 +48,7 @@ class Producer(Sender):
             round them all.
         compress_over: Bodies of so many bytes and more are compressed by zlib where that makes them smaller, on the
             loop's own thread; Java's client does so from 4,096 on. Consumers of all clients inflate them, and so does
-            the gateway for MQTT and AMQP; the log, and what reads it as it is, has them compressed.
+            the gateway for MQTT and AMQP; they stay compressed in the log, and for programs that read the log itself.
         client_id: How the broker and readers of other protocols see this producer; made up if not given.
         tls: What connections are secured by: `ssl.create_default_context(cafile=...)`, say; without it, not.
         access_key: The user that requests are sent as; empty: as nobody.

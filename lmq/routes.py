@@ -131,7 +131,7 @@ class Routes:
             self._routes[topic] = (known[0], 0.0)
 
     async def find_for_send(self, topic: str) -> list[Route]:
-        """Return the brokers of a topic; of one that a send would make, those that would make it."""
+        """Return the brokers of a topic. Where a send would make the topic, return the brokers that would make it."""
         try:
             return await self.find(topic)
         except NotFoundError:

@@ -1,4 +1,4 @@
-"""Messages with a time to live: which of those that were read have outlived it.
+"""Messages with a time to live: finds the expired ones among those that were read.
 
 Such a message has FLAG_EXPIRES in its record's flag, and the milliseconds from its store time on as `LMQ_TTL_MS`. The
 record stays in the log, where a reader of raw records still finds it.

@@ -19,7 +19,7 @@ HASH = b"#"
 _SLASH = b"/"
 _DOLLAR = 0x24
 _PASSED_MAX = 1_024  # states of levels gone by that a match keeps before it lets go of them
-WIDE_MIN = 4_096  # levels that follow one from which on they are kept in a map that grows without a pause
+WIDE_MIN = 4_096  # from so many next levels on, a level keeps them in a map that grows without a pause
 _WIDE_MIN = WIDE_MIN  # the name that the compiled code uses
 _PAIRWISE_MAX = 4  # so few values are compared with each other more cheaply than hashed
 

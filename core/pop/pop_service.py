@@ -409,7 +409,7 @@ class PopService:
                 yield number, None, looked_at
             log.put(number, DROP, 0, 0, 0)
             yield number, None, 0
-        if self._told.put_mark(log):  # last, so that it says of all that were copied whether others were forgotten
+        if self._told.put_mark(log):  # last, so that it tells of all copied ones whether others were forgotten
             yield self._told.mark, None, 0
 
 

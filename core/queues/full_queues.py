@@ -1,4 +1,4 @@
-"""Light queues that take no more than they have room for: what is told of them, and messages that go past them.
+"""Light queues that take no more than they have room for: their limits, and the messages that go past them.
 
 What is refused by one queue goes to the others all the same, whatever protocol it came by.
 """

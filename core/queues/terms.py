@@ -34,9 +34,9 @@ class QueueTerms(NamedTuple):
     Args:
         message_ttl_ms: How long messages live in it at most.
         unused_ms: How long it stays when nobody uses it.
-        dead_letter_exchange: Where messages go that it rejects, that outlive it, or that are too many; None: nowhere.
+        dead_letter_exchange: The exchange that rejected, expired and surplus messages go to; None: nowhere.
         dead_letter_key: By which routing key; None: by their own.
-        length_max: How many messages that nobody has it holds.
+        length_max: How many messages it holds besides those that consumers have.
         is_refusing: Whether it takes no more then; else the oldest go.
         buries_refused: Whether that becomes dead letters.
         delivery_limit: How often a message may be given back and shown again.

@@ -31,7 +31,7 @@ from core.store.layout import (
 from core.store.record_write import end_part, host_flags, magic_of, write_crc, write_fixed, write_topic
 from core.store.segments import Segments
 
-ENTRIES_MAX = 16 << 20  # entries of one segment: 64 MiB of memory; one that reaches it is closed early
+ENTRIES_MAX = 16 << 20  # entries of one segment: 64 MiB of memory; a segment with so many is closed early
 SET_AGAIN_PARTS = 16  # after such a part of a segment a set in use is written again: that ends what damage costs
 SET_SHARE = 64  # ... but no sooner than after so many times its own size
 NEVER = 1 << 62  # a physical offset that no log comes to

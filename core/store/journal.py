@@ -297,7 +297,7 @@ class Journal:
     def _settle(self, generation: _Generation, retired: list[GrowingFile]) -> None:
         """Let a generation that is on disk have the journal's name; on the thread that syncs."""
         if not generation.is_named:
-            if generation.file.path.exists():  # else it has it from a plan that failed after that
+            if generation.file.path.exists():  # else a plan named it already, and failed afterwards
                 generation.file.path.replace(self.path)
             sync_folder(self.path.parent)
         generation.is_named = True

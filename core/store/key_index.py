@@ -36,7 +36,7 @@ _SPACE = 0x20
 _END = 0x02
 BYTES_AN_ENTRY_MIN = 64  # of the segment: a segment with more words has no index of them
 TAKEN_MAX = 32_768  # of one `KeyColumns.take`; a record has fewer words, for its properties end at 32,767 bytes
-_LOOKED_MAX = KEYED_MAX  # entries of a bucket that one `find` looks at, and those of the record that it ends in
+_LOOKED_MAX = KEYED_MAX  # entries of a bucket that one `find` looks at, besides the rest of the last record's
 
 
 class KeyColumns:

@@ -30,7 +30,7 @@ def next_base(segments: Segments, known_end: int) -> int:
 
 
 def _whole(segments: Segments) -> int:
-    """Return the size of a whole segment: as new ones have it, where one has it or there is none, else the largest."""
+    """Return the size of a whole segment: that of new segments, where one has it or there is none, else the largest."""
     sizes = [segment.size for segment in segments.segments]
     return segments.segment_bytes if segments.segment_bytes in sizes or not sizes else max(sizes)
 

@@ -23,7 +23,7 @@ from core.store.steps import advance
 Holder = Callable[[], Iterable[tuple[int, int]]]  # pairs of a queue and the first offset that is still needed
 
 WISHES_MAX = 64  # segments that are on their way; each has its plan in memory
-POSITIONS_A_STEP = 256  # what holders say: 2.5 us each of MQTT sessions that are loaded, twice that of others
+POSITIONS_A_STEP = 256  # positions asked of holders: 2.5 us each for loaded MQTT sessions, twice that for others
 LOOKUPS_A_STEP = 4_096  # about 0.1 us each
 LOOKUPS_A_ROUND = 400_000  # for segments that were looked at before: a round is run every few seconds
 HOLDERS_A_LOOK = 256  # of which `holders_of` asks at once

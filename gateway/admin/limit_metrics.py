@@ -22,14 +22,14 @@ def audit_families(counts: Counts) -> Iterator[Metric]:
 
 
 def penalty_families(box: PenaltyBox, now_ms: int) -> Iterator[Metric]:
-    """Yield which addresses are refused because they guess, and what that refused."""
+    """Yield how many addresses are refused because they guess, and how many logins that refused."""
     yield GaugeMetricFamily("lmq_addresses_refused", "Addresses whose logins are refused now.", box.count(now_ms))
     yield CounterMetricFamily("lmq_penalties", "How often an address came to be refused.", box.penalty_count)
     yield CounterMetricFamily("lmq_logins_refused", "Logins of such addresses, refused unchecked.", box.refused_count)
 
 
 def backend_families(backends: Sequence[AskedBackend]) -> Iterator[Metric]:
-    """Yield what back ends of logins were asked, what they said, and how long that took."""
+    """Yield counts of questions to back ends of logins, of their answers, and the time they took."""
     labels = ["backend", "kind"]
     questions = CounterMetricFamily(
         "lmq_backend_questions", "Questions to a back end of logins, by its answer.", labels=[*labels, "outcome"]

@@ -98,7 +98,7 @@ class Caller:
         return not _SEE_ALL.isdisjoint(self.tags)
 
     def may_see_vhost(self, vhost: str) -> bool:
-        """Return whether it is told of a virtual host: all are to those that see all, else those it may enter."""
+        """Return whether the caller is told of a virtual host: one that sees all is, others where they may enter it."""
         return self.sees_all or (self._enters is not None and self._enters.may_enter(vhost.encode()))
 
     def may_see_user(self, user: str | None) -> bool:

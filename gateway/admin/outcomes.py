@@ -121,7 +121,7 @@ class Outcomes:
         return {"outcome": f"{', '.join(ways[:-1])} or {ways[-1]}", "note": "; ".join([*notes, NOT_KEPT])}
 
     async def _find_letter(self, fate: FateEntry, from_ms: int) -> Letter | None:
-        """Return the dead letter that one of the queues has that it may be in."""
+        """Return the message's dead letter, where one of the queues that may hold it has it."""
         for queue in fate.letters:
             if queue not in self._letters:
                 self._letters[queue] = await self._look_in(queue, max(self._stored.store_ms, from_ms))

@@ -24,7 +24,7 @@ class Steps:
 
     @property
     def cost_s(self) -> float:
-        """The processor's time that all steps took so far, without what others did between them."""
+        """The processor time of all steps so far, without other work between them."""
         return self._before_s + thread_time() - self._began_s
 
     async def rest(self) -> None:

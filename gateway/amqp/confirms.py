@@ -41,7 +41,7 @@ class Confirms:
         self._answers.when_safe(last[0], partial(self._tell, last))
 
     def _note(self, run: Run, error: LmqError | None) -> None:
-        """Remember that a run is as safe as the settings say; refuse one that is lost, after what is safe before it."""
+        """Remember that a run is as safe as the settings say; refuse a lost run, after the safe ones before it."""
         _, channel, first, last, refused = run
         if error is None:
             if refused and self._output.is_open(channel):

@@ -77,7 +77,7 @@ def split_key(key: bytes) -> tuple[str, list[Any]]:
 
 
 def row_key(*parts: object) -> bytes:
-    """Return the key of a row: what it is, and the names that tell it from others."""
+    """Return the key of a row: its kind, then its names."""
     return json.dumps(parts).encode()
 
 

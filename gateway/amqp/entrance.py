@@ -22,7 +22,7 @@ from gateway.auth.mechanisms import PROOF_ERRORS, Proof, find_proof
 from gateway.auth.password_checks import Attempt
 from gateway.net.protocol import Transport
 
-IMPERSONATOR = "impersonator"  # the tag of users whose messages may say that they are others', as in RabbitMQ
+IMPERSONATOR = "impersonator"  # the tag of users whose messages may name another user, as in RabbitMQ
 NOT_RENEWED = "New secret was refused by one of the backends"  # RabbitMQ's words
 
 
@@ -60,7 +60,7 @@ class Entrance:
         self._login: LoginAsked | None = None
         self._proof: Proof | None = None  # by a mechanism that goes in steps, while it does
         self._proven: Identity | None = None  # the user that was found; the client has yet to hear our proof
-        self._refused: Refusal | None = None  # why it is, once it has answered what its mechanism says to that
+        self._refused: Refusal | None = None  # the reason; told once the client has answered its mechanism's last step
         self._at_once: Callable[[LoginAnswer], None] | None = None  # takes an answer while it is asked for
         self._asked = 0  # secrets that were sent and not answered
 

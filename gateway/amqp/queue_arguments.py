@@ -145,7 +145,7 @@ def check_properties(arguments: Mapping[str, Field], wrong: Mapping[str, bool], 
 
 
 def check_same_arguments(received: Mapping[str, Field], current: Mapping[str, Field], what: str) -> None:
-    """Check that a queue that is there is declared with the arguments that it has.
+    """Check that an existing queue is declared with the arguments that it has.
 
     Raises:
         AmqpError: PRECONDITION_FAILED.

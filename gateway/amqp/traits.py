@@ -23,7 +23,7 @@ HashedBy = tuple[str, str]
 
 
 class Traits:
-    """Of one message: its headers, what is hashed of it, and the choices that were made for it.
+    """The traits of one message: its headers, its hash, and the choices that were made for it.
 
     Args:
         key: The routing key that it was published with; copies have others.

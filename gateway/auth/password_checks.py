@@ -5,8 +5,8 @@
 - Of the attempts of one address at one user name the newest comes first: a guesser with many always waiting does not
   stand before a right password that comes later.
 - After FREE_WRONG_COUNT wrong ones an address rests before its next attempt at that name, twice as long each time.
-- An address that guesses is refused for a while: its different wrong ones count, of those that are signed the free ones
-  of each name. Attempts that were right before are not refused.
+- An address that guesses is refused for a while: its different wrong passwords count, of signed requests the free
+  ones of each name. Attempts that were right before are not refused.
 - What was found right or wrong before is answered at its turn without a check, so devices that come back for ever with
   an old password cost nothing but their turn.
 """
@@ -30,7 +30,7 @@ LOGGER = logging.getLogger(__name__)
 
 WAITING_MAX = 1_024  # attempts; 20 s of checks, so more would not be reached within the time to log in
 ANSWERS_MAX = 16  # attempts in one turn of the loop that need no check: what follows a login is dear
-FREE_WRONG_COUNT = 5  # wrong ones from one address at one name before it rests
+FREE_WRONG_COUNT = 5  # wrong passwords of one address at one name before the address rests
 REST_MS = 50  # after one more, then twice as long each time
 REST_MS_MAX = 1_000  # a right one that comes meanwhile is to get in well within the time to log in
 FORGET_MS = 60_000  # without a wrong one: then the address is as new

@@ -134,8 +134,8 @@ class RuleBook(Rights):
     ) -> None:
         """Go by other rules, users and permissions from the next question on.
 
-        Many rules that are others count once they are `whole`, where `index_in_steps` was called, and what came with
-        them; those before count meanwhile.
+        Where `index_in_steps` was called, many new rules, and what came with them, count once they are `whole`; the old
+        ones count meanwhile.
         """
         wanted = self._wanted
         if wanted is not None and rules is wanted.written:  # users alone are others: at once, no more than they may now
@@ -154,7 +154,7 @@ class RuleBook(Rights):
             self._call_later(0, partial(self._step, wanted, wanted.steps(has_index=True)))
 
     def _make_now(self, rules: Written) -> RuleChange | None:
-        """Return rules that can count, None where they are those that do."""
+        """Return rules that can count, None where the same rules count already."""
         if rules is self._written:
             return None
         made = RuleChange(rules, self._rules)

@@ -1,4 +1,4 @@
-"""SCRAM-SHA-256, the server's side: a client proves that it knows a password, which it does not send.
+"""SCRAM-SHA-256, the server's side: a client proves that it knows a password, without sending it.
 
 Sources: RFC 5802, RFC 7677; RFC 4013 for what counts as the same text.
 """

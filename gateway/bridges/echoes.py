@@ -2,7 +2,7 @@
 
 A broker that knows neither no local nor the bridges' bit gives each message to all subscribers of its topic, also to
 the bridge that brought it. So each message that goes out to a topic that the bridge subscribes to is waited for, once.
-What comes and is equal to one that is waited for counts as that one: where another client published the same at that
+A message that comes and is equal to a waited one counts as that one: where another client published the same at that
 moment, the two cannot be told apart, and one of them is still let in.
 """
 
@@ -55,7 +55,7 @@ class Echoes:
             self._forget(echo)
 
     def take(self, topic: str, body: bytes, now_s: float) -> bool:
-        """Return whether a message that came is one that was waited for, which it then is no more."""
+        """Return whether a message that came was waited for, and wait for it no more."""
         self._drop_old(now_s)
         waiting = self._by_digest.get(_digest(topic, body))
         if not waiting:

@@ -218,7 +218,7 @@ def outgoing_items(properties: Properties) -> list[tuple[Property, Value]]:
 
 
 async def wait_for_first(tasks: Iterable[asyncio.Future[None]]) -> None:
-    """Wait until one of `tasks` is done, end the others, and raise what it raised."""
+    """Wait until one of `tasks` is done, end the others, and raise the error of the first."""
     waiting = list(tasks)
     try:
         done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

@@ -9,7 +9,7 @@ from gateway.settings.bridges import BridgeSettings, BridgeTopicSettings
 
 
 class Rule(NamedTuple):
-    """Topics that begin with one prefix are the same ones that begin with the other."""
+    """Maps topics that begin with one prefix to topics that begin with the other."""
 
     topic_filter: str  # what is subscribed to where they come from
     qos: int

@@ -20,7 +20,7 @@ PLAIN_MAX = 200  # characters of a plain text that is told
 
 
 class AdminClient:
-    """Asks one gateway; what it refuses, and what keeps it from answering, ends the command with one line.
+    """Asks one gateway. A refusal, or a gateway that does not answer, ends the command with one line.
 
     Args:
         admin: HOST:PORT of the admin API, or its URL.
@@ -55,7 +55,7 @@ class AdminClient:
     def get(self, path: str, question: Mapping[str, object] | None = None, *, as_member: bool = False) -> Any:  # noqa: ANN401 - JSON
         """Return the answer to a question; what is None in it is not asked, a list asks for each of its values.
 
-        `as_member`: it is one that shows messages, for which one has to log in.
+        `as_member`: the answer shows messages, so the caller has to log in.
         """
         from urllib.parse import urlencode
 

@@ -96,7 +96,7 @@ def _tell(found: dict[str, Any]) -> None:
 
 
 def _row_of(rule: dict[str, Any]) -> dict[str, Any]:
-    """Return a rule as a row of a table: what it is for stands behind what it says of which actions."""
+    """Return a rule as a row of a table: permit, actions, and its users and topics."""
     permit, actions, *said = rule["text"].split(" ", 2)
     return {
         "name": rule["name"],

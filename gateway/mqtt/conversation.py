@@ -213,7 +213,7 @@ class Conversation(Leaving):
             self._send(acks)
 
     def _check_receive_max(self, run: PublishRun, session: Session) -> None:
-        """See to it that the client has no more on its way than it was told that it may.
+        """Check that the client has no more unacknowledged messages on their way than its receive maximum.
 
         Raises:
             ReceiveMaximumError: It has, MQTT-3.3.4-7.

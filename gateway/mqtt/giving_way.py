@@ -101,7 +101,7 @@ class Waiting:
 
 
 class Division:
-    """Divides a limit among subscriptions in proportion to what waits; what one leaves is for those after it.
+    """Divides a limit among subscriptions in proportion to what waits; what one leaves goes to the next ones.
 
     Args:
         total: What waits for all together.

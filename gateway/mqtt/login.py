@@ -25,7 +25,7 @@ REASONS = {Refusal.PENALTY: ReasonCode.BANNED}  # of MQTT 5, where it has a near
 def check_client_id(connect: Connect, bytes_max: int, certified: str = "") -> tuple[ConnectCode, bytes]:
     """Return whether the client identifier is taken, and the one that the client has from now on.
 
-    Where `certified` says which one its certificate is for, the client gives that one, or none.
+    Where a certificate names the identifier (`certified`), the client gives that one, or none.
     """
     client_id = connect.client_id
     own = certified.encode()

@@ -46,7 +46,7 @@ class Proving:
         self.connect = connect
         self.client_id = client_id
         self.is_checked = False  # the proof was given to the authenticator
-        self.refused: Refusal | None = None  # why it is, once it has answered what its method says to that
+        self.refused: Refusal | None = None  # the reason; told once the client has answered its method's last step
         self._authenticator = authenticator
         self._peer = peer
         self._ways = ways

@@ -1,4 +1,4 @@
-"""Topics become others by rules: those that clients publish to, and the filters that they subscribe to.
+"""Rewrites topics by rules: topics that clients publish to, and filters that they subscribe to.
 
 The first rule whose source filter matches is the one; where its pattern does not match all stays as it is. What is
 stored, matched and asked rights for is what a topic became.

@@ -76,7 +76,7 @@ class SessionTable:
         return self._resting_count + len(self._idle_since_ms)
 
     def __iter__(self) -> Iterator[Session]:
-        """Give all sessions, to be looked at: one that is not loaded as it would be now, and it is not loaded by that.
+        """Give all sessions, to be looked at. One that is not loaded is shown as it would be now, and stays unloaded.
 
         They may come and go meanwhile.
         """

@@ -121,7 +121,7 @@ class SysTree:
 
     @staticmethod
     def _send(subscription: Subscription, values: dict[bytes, bytes], *, is_first: bool) -> None:
-        """Send those values that match; one that does not read is told the next ones when it does."""
+        """Send the values that match; a client that does not read gets the next values when it reads again."""
         session = subscription.session
         outlet = session.outlet
         if outlet is None or not outlet.is_writable:

@@ -16,7 +16,7 @@ from core.metrics import LoopMetrics
 
 SHARE_NS = 1_000_000  # of one connection: some 2,500 messages, or 50 subscriptions
 READS_NS = 4_000_000  # of all connections that are read in one turn; with more than that the rest waits
-WAITING_NS = 2_000_000  # of all that wait; they come before what is read, which gets its own part
+WAITING_NS = 2_000_000  # of all work that waits; it comes before reads, which have a share of their own
 DEAR_NS = 100_000  # work that takes less is counted together: most reads are of a few messages
 CHEAP_NS = 500_000  # of it together, before that counts: to begin a turn anew costs as much as a small message
 _SHARE_NS = SHARE_NS

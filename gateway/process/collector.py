@@ -2,8 +2,8 @@
 
 By itself it looks at all objects again whenever there are a quarter more of them: with 100,000 sessions that is a pause
 of 200 ms, and it finds nothing, for what doors let go of is freed at once (a test says so). So here each object is
-looked at once when it is new, a few milliseconds' worth at a time, and then left alone. It says itself when so much is
-new: nothing is asked at intervals, as that would hold up messages that come one by one.
+looked at once when it is new, a few milliseconds' worth at a time, and then left alone. The collector itself says
+when so much is new: no timer asks, as that would hold up messages that come one by one.
 
 Source: docs/decisions/0010-the-collector.md.
 """

@@ -215,7 +215,7 @@ class Connection:
         return at > i
 
     def _ask(self, i: int, step: Step) -> Event:
-        """Return frame `i` as a login; it and those behind it are cut again after it: none are kept meanwhile."""
+        """Return frame `i` as a login. It and the frames behind it are cut again afterwards; none is kept meanwhile."""
         request = self._input.decode(i)
         if request.is_response:
             self._next = i + 1

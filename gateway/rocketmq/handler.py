@@ -188,7 +188,7 @@ class RocketmqHandler(ConnectionHandler):
         self.answer(request, answer(request, CODES[why], REMARKS[why]))
 
     def on_eof(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
-        """The peer sends no more: what it sent is answered when it is durable, a pull that waits is not."""
+        """The peer sends no more: its sends are answered when they are durable, waiting pulls are not."""
         if self._connection.state == _LOGIN:
             self._has_ended = True  # what came is done after the login
             return

@@ -1,4 +1,4 @@
-"""The records of a pull's answer: which of those that were read, and copies of them.
+"""The records of a pull's answer: chosen among those that were read, and copied.
 
 Source: docs/protocols/rocketmq.md, "Pulls".
 """

@@ -338,7 +338,7 @@ class PullService:
     def _answer_found(self, pull: HeldPull, min_offset: int, max_offset: int, now_ms: int) -> bool:
         """Answer with the messages from the pull's offset on that its filter wants.
 
-        Where it wants none of those that were looked at, the pull's offset moves past them.
+        Where the filter wants none of the messages that were looked at, the pull's offset moves past them.
         """
         end = self._collect(pull, now_ms)
         if end == _HEAD_BYTES:

@@ -16,7 +16,7 @@ BUFFER_BYTES_KEPT = 1 << 22  # what one run of huge headers made is not kept for
 TIMED = 0x100  # in place of a delay level: a moment of the message's own
 HALF = 0x200  # in place of a delay level: the end of the message's transaction
 REFUSED_TIMED = 1  # a moment that is no number, or too far off
-REFUSED_HALF = 2  # a message that says that it is the committed one of a transaction
+REFUSED_HALF = 2  # a message that claims to be a committed one of a transaction
 REFUSED_TEXT = 3  # properties that are not UTF-8
 REFUSED_PROPERTIES = 4  # properties over the limit
 REFUSED_BODY = 5  # a body over the limit
@@ -70,7 +70,7 @@ class SendRun:
         self, body_bytes_max: int, properties_bytes_max: int, uniq_counter: UniqCounter, cluster: bytes = b""
     ) -> None:
         self.pool: RunPool | None = None  # where it goes back to, None once it is there
-        self.holders = 0  # what needs it besides the connection that took it
+        self.holders = 0  # users of the run besides the connection that took it
         self.uniq_counter = uniq_counter
         self.batch = PublishBatch(RUN_MAX)
         self.count = 0
@@ -149,7 +149,7 @@ class SendRun:
         self.holders += 1
 
     def release(self) -> None:
-        """Let it be used for another run, once all that hold it have released it."""
+        """Give it back for another run, once each of its holders has released it."""
         if self.holders > 0:
             self.holders -= 1
             return

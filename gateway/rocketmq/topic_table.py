@@ -214,7 +214,7 @@ class TopicTable:
         return topic
 
     def set(self, name: bytes, topic: Topic) -> None:
-        """Make a topic, or change it; messages in queues that it has no more are read again when it has them again.
+        """Make a topic, or change it; messages of a removed queue can be read again once the queue is back.
 
         Raises:
             CommandRefusedError: The name or a number is impossible, or there are too many topics.

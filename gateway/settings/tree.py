@@ -7,7 +7,7 @@ from typing import Any
 
 
 def merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a tree that has what `high` says, and of `low` what that says nothing of."""
+    """Return both trees as one; where both have a value, that of `high` counts."""
     merged = dict(low)
     for name, value in high.items():
         below = merged.get(name)

@@ -1,4 +1,4 @@
-"""Bodies of requests that declare or limit something: what they may say, and what holds where they do not."""
+"""Bodies of requests that declare or limit something: what they may say, and the defaults where they say nothing."""
 
 from __future__ import annotations
 

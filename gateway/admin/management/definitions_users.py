@@ -1,4 +1,4 @@
-"""Users and permissions in files of definitions: what is told of them, and what is made of what a file says."""
+"""Users and permissions in files of definitions: how an export tells of them, and how an import makes them."""
 
 from __future__ import annotations
 

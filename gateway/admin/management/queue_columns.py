@@ -89,7 +89,7 @@ class QueueColumns:
         return found
 
     def find_key(self, name: str) -> Callable[[AmqpPlace], Any] | None:
-        """Return what says of one queue what it has in a column, None as `find`."""
+        """Return a function that gives the value of a column for one queue, None as `find`."""
         found = self.find(name)
         return None if found is None else key_of(found)
 

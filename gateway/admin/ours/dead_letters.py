@@ -1,4 +1,4 @@
-"""Where dead letters lie: AMQP queues that others send what they refuse to, and RocketMQ's topics of dead letters."""
+"""Where dead letters lie: AMQP queues that other queues' dead letters go to, and RocketMQ's topics of dead letters."""
 
 from __future__ import annotations
 

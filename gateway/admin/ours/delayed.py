@@ -35,7 +35,7 @@ DoorName = Literal["amqp", "mqtt", "rocketmq"]
 
 
 class Found(NamedTuple):
-    """A message that waits: what is told of it to those that may read `where` it goes."""
+    """A message that waits, as callers are told of it that may read from its target `where`."""
 
     told: Item
     where: Target
@@ -79,7 +79,7 @@ async def list_delayed(
 
 @DELAYED.get("/delayed/{waiting_id}")
 async def show_delayed(view: View, member: Member, waiting_id: str) -> Item:
-    """One message that waits, for an administrator, and for one that may read where it goes."""
+    """One message that waits, for an administrator or a caller that may read where it goes."""
     found, _ = await _get(view, waiting_id)
     where = found.where
     member.check(f"read access to message '{waiting_id}'", is_allowed=where.may_read(view, member))

@@ -154,7 +154,7 @@ class _Errand:
         return next_offset
 
     async def _copy(self, found: list[Letter]) -> tuple[list[tuple[int, Outcome]], Exception | None]:
-        """Begin to store copies; return what becomes of each, up to the first that fails as those behind it would."""
+        """Begin to store copies; return the outcome of each, up to the first that fails, as later ones would too."""
         copies: list[tuple[int, Outcome]] = []
         steps = Steps()
         for offset, record in found:

@@ -71,7 +71,7 @@ class LightColumns:
         return self._amqp.get(name)
 
     def find_key(self, name: str) -> Callable[[Placed], Any] | None:
-        """Return what says of one light queue what it has in a column, None as `find`."""
+        """Return a function that gives the value of a column for one light queue, None as `find`."""
         column, quick, used = self._amqp.get(name), self.quick.get(name), self.used.get(name)
         if column is None and name in UNTOLD:
             which = UNTOLD.index(name)

@@ -29,7 +29,7 @@ async def list_retained(
 ) -> Response:
     """The topics that have a retained message and match a filter.
 
-    One that is neither administrator nor monitor is told those that it may subscribe to.
+    A caller that is neither administrator nor monitor is told the topics that it may subscribe to.
     """
     broker = view.broker
     kind: Kind[Kept] = Kind(name=lambda kept: text_of(kept[0]), describe=lambda kept: _tell(broker, kept))

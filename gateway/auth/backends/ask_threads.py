@@ -1,4 +1,4 @@
-"""Threads for back ends whose libraries wait: each has some of its own, so that one that hangs holds up no other."""
+"""Threads for back ends whose libraries wait: each has threads of its own, so that a hanging one holds up no other."""
 
 from __future__ import annotations
 

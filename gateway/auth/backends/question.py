@@ -100,7 +100,7 @@ class TopicBackend(Protocol):
 
     @property
     def judges_topics(self) -> bool:
-        """Whether it is asked about each topic of those that it let in."""
+        """Whether it is asked about each topic of the clients that it let in."""
 
     async def ask_topic(self, question: TopicQuestion) -> bool:
         """Return whether a client may do something with a topic.

@@ -85,7 +85,7 @@ class MqttLink(aiomqtt.Client):
             return
 
     async def publish(self, message: Outgoing) -> bool | None:  # type: ignore[override] # ours has one argument
-        """Publish a message; it is refused with words, and what nobody gets is told by versions that tell it."""
+        """Publish a message. A refusal comes with its reason; MQTT 5 tells where no queue gets the message."""
         delay = message.delay_s
         topic = message.target if delay is None else f"$delayed/{math.ceil(delay)}/{message.target}"
         try:

@@ -52,7 +52,7 @@ class _Topics:
         self._filters.setdefault(access, []).append(topic_filter)
 
     def rules(self, users: list[str] | None) -> Iterator[Rule]:
-        """Yield what is denied first, for it goes before what is allowed, wherever it stands."""
+        """Yield denials first: they go before permissions, wherever they stand in the file."""
         for access in sorted(self._filters, key=lambda access: access != "deny"):
             rule: Rule = {"permit": "deny" if access == "deny" else "allow"}
             if users is not None:

@@ -25,7 +25,7 @@ NEEDLESS = frozenset((
     "persistence", "persistence_location", "persistence_file", "autosave_interval", "autosave_on_changes", "user",
     "pid_file", "allow_anonymous", "password_file", "acl_file", "per_listener_settings",
 ))  # fmt: skip
-# With these values they say what the gateway does anyway; with others they are left out.
+# Lines with these values say what the gateway does anyway; lines with other values are left out.
 ANYWAY = {
     "cleansession": "false", "local_cleansession": "false", "notifications": "false", "start_type": "automatic",
     "queue_qos0_messages": "true", "retain_available": "true", "allow_zero_length_clientid": "true",

@@ -1,6 +1,6 @@
-"""Plain frames of WebSocket, whole messages of binary data, of which a server sends and is sent nearly nothing else.
+"""Plain frames of WebSocket: whole messages of binary data, which nearly all frames of a connection are.
 
-All others are for wsproto, which knows the rules for them and says what breaks one.
+wsproto takes all other frames: it knows their rules, and says which one a frame breaks.
 
 Source: RFC 6455, 5.2.
 """

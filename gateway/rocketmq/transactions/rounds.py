@@ -41,7 +41,7 @@ class Rounds:
         self.fresh_from = 0
 
     def find_due(self, now_ms: int, interval_ms: int) -> Stretch | None:
-        """Return a stretch that is to be asked about again: of those that are, the one that waits longest."""
+        """Return the stretch that waits longest among those that are due to be asked about again."""
         found: Stretch | None = None
         for stretch in self.stretches:
             stretch.last_at_ms = min(stretch.last_at_ms, now_ms)  # the clock was set back
