@@ -18,11 +18,12 @@ from gateway.rocketmq.client_table import ClientTable, read_object
 from gateway.rocketmq.errors import CommandRefusedError, response_code_of
 from gateway.rocketmq.fields import flag_field, integer_field, text_field
 from gateway.rocketmq.group_table import Group, GroupTable
-from gateway.rocketmq.topic_table import RETRY_PREFIX, Topic, TopicTable, is_topic_name
+from gateway.rocketmq.topic_table import MESSAGE_TYPES, RETRY_PREFIX, Topic, TopicTable, is_topic_name
 from lmq.remoting.commands import Command, answer, encode_command, encode_json
 from lmq.remoting.response_codes import ResponseCode
 
 PERM_MAX = 7  # read, write, inherit
+MESSAGE_TYPE = "message.type"  # the one attribute of topics that is kept
 
 
 class AdminPeer(Protocol):
@@ -59,8 +60,7 @@ class TopicAdmin:
     def set_topic(self, request: Command, peer: AdminPeer) -> None:
         """Make a topic, or change its queues and permissions."""
         name = _named(request, "topic", peer)
-        if request.ext.get("attributes"):
-            raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, "attributes of topics are not supported")
+        known = self._topics.find(name)
         perm = integer_field(request, "perm")
         if not 0 <= perm <= PERM_MAX:
             raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, f"the permission {perm} is not valid")
@@ -70,12 +70,12 @@ class TopicAdmin:
             perm,
             is_order=flag_field(request, "order", otherwise=False),
             sys_flag=integer_field(request, "topicSysFlag", 0) & 0x7FFFFFFF,
+            message_type=_read_message_type(request, known.message_type if known else ""),
         )
         self._broker.check_room()
-        is_new = self._topics.find(name) is None
         self._topics.set(name, topic)
         told = {"read_queues": topic.read_queues, "write_queues": topic.write_queues, "perm": topic.perm}
-        peer.actor().tell(Kind.TOPIC_CREATED if is_new else Kind.TOPIC_CHANGED, topic=name.decode(), **told)
+        peer.actor().tell(Kind.TOPIC_CHANGED if known else Kind.TOPIC_CREATED, topic=name.decode(), **told)
         self._answer_kept(request, peer)
 
     def delete_topic(self, request: Command, peer: AdminPeer) -> None:
@@ -184,7 +184,7 @@ class TopicAdmin:
 def describe_topic(name: str, topic: Topic) -> dict[str, Any]:
     """Return what is set of a topic, as RocketMQ's tools read it."""
     return {
-        "attributes": {},
+        "attributes": {MESSAGE_TYPE: topic.message_type} if topic.message_type else {},
         "order": topic.is_order,
         "perm": topic.perm,
         "readQueueNums": topic.read_queues,
@@ -193,6 +193,25 @@ def describe_topic(name: str, topic: Topic) -> dict[str, Any]:
         "topicSysFlag": topic.sys_flag,
         "writeQueueNums": topic.write_queues,
     }
+
+
+def _read_message_type(request: Command, before: str) -> str:
+    """Return what the attributes in a request, `+KEY=VALUE` and `-KEY` with commas between, make of a topic's type.
+
+    Raises:
+        CommandRefusedError: They are of another form, name another attribute, or a type that there is not.
+    """
+    found = before
+    for change in filter(None, request.ext.get("attributes", "").split(",")):
+        key, _, value = change[1:].partition("=")
+        if change[0] not in "+-" or key != MESSAGE_TYPE:
+            remark = f"the attribute {change} of topics is not supported; +{MESSAGE_TYPE}=TYPE is"
+            raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, remark)
+        if change[0] == "+" and value not in MESSAGE_TYPES:
+            remark = f"{MESSAGE_TYPE} is one of {', '.join(MESSAGE_TYPES)}, and not {value}"
+            raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, remark)
+        found = value if change[0] == "+" else ""
+    return found
 
 
 def _write_outcome(request: Command, peer: AdminPeer, error: LmqError | None) -> None:

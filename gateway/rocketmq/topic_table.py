@@ -45,6 +45,8 @@ NOT_SENDABLE = RESERVED_TOPICS.union(
 )
 
 _NAME = re.compile(rb"[%|a-zA-Z0-9_-]+")
+# What a topic may be said to be for; the types of RocketMQ 5.5. Programs read it, brokers do not look at it.
+MESSAGE_TYPES = ("UNSPECIFIED", "NORMAL", "FIFO", "DELAY", "TRANSACTION", "PRIORITY", "LITE", "MIXED")
 _ROW = struct.Struct(">HHB")
 _MORE = struct.Struct(">?i")
 
@@ -70,10 +72,11 @@ class TopicRows(Protocol):
 class Topic:
     """How many queues a topic has, and what clients may do with them.
 
-    `is_order` and `sys_flag` are what its maker said, for clients that ask.
+    `is_order`, `sys_flag` and `message_type` (one of `MESSAGE_TYPES`, or empty) are what its maker said, for clients
+    that ask.
     """
 
-    __slots__ = ("is_order", "perm", "read_queues", "sys_flag", "write_queues")
+    __slots__ = ("is_order", "message_type", "perm", "read_queues", "sys_flag", "write_queues")
 
     def __init__(
         self,
@@ -83,23 +86,27 @@ class Topic:
         *,
         is_order: bool = False,
         sys_flag: int = 0,
+        message_type: str = "",
     ) -> None:
         self.read_queues = read_queues
         self.write_queues = write_queues
         self.perm = perm
         self.is_order = is_order
         self.sys_flag = sys_flag
+        self.message_type = message_type
 
     def encode(self) -> bytes:
         """Return the topic as its row has it."""
-        return _ROW.pack(self.read_queues, self.write_queues, self.perm) + _MORE.pack(self.is_order, self.sys_flag)
+        numbers = _ROW.pack(self.read_queues, self.write_queues, self.perm)
+        return numbers + _MORE.pack(self.is_order, self.sys_flag) + self.message_type.encode()
 
     @classmethod
     def decode(cls, row: bytes) -> Topic:
         """Return the topic of a row."""
         read_queues, write_queues, perm = _ROW.unpack_from(row)
         is_order, sys_flag = _MORE.unpack_from(row, _ROW.size)
-        return cls(read_queues, write_queues, perm, is_order=is_order, sys_flag=sys_flag)
+        said = row[_ROW.size + _MORE.size :].decode()
+        return cls(read_queues, write_queues, perm, is_order=is_order, sys_flag=sys_flag, message_type=said)
 
 
 def _upgrade_unsaid(row: bytes) -> bytes:

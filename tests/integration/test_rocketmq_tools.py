@@ -42,6 +42,7 @@ def test_each_command_does_what_it_is_for(tmp_path):
             "topicStatus -t T": "#Max Offset",
             "updateTopic -b BROKER -t Made -r 3 -w 3": "create topic to",
             "updateTopic -b BROKER -t Ordered -o true": "isOrder=true",
+            "updateTopic -b BROKER -t Typed -a +message.type=FIFO": "attributes={+message.type=FIFO}",
             "topicList -c": "Made",
             "deleteTopic -c DefaultCluster -t Made": "delete topic [Made] from NameServer success",
             "topicRoute -t Made": "No topic route info in name server for the topic: Made",

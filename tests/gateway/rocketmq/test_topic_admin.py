@@ -67,6 +67,28 @@ def test_a_topic_outlives_a_restart_and_tells_what_was_set(tmp_path, engine_make
     site.close()
 
 
+def test_the_message_type_of_a_topic_is_kept_until_it_is_changed(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
+    peer = site.connect()
+
+    def told(peer):
+        return json.loads(bytes(peer.ask(351, topic="T").body))["attributes"]
+
+    assert set_topic(peer, attributes="+message.type=FIFO").code == 0
+    assert told(peer) == {"message.type": "FIFO"}
+    assert set_topic(peer, read=2, write=2).code == 0
+    assert peer.send(b"x").code == 0
+    site.close()
+    site = DoorSite(tmp_path / "d", make_engine=engine_maker)
+    peer = site.connect()
+    assert told(peer) == {"message.type": "FIFO"}
+    assert set_topic(peer, attributes="+message.type=DELAY").code == 0
+    assert told(peer) == {"message.type": "DELAY"}
+    assert set_topic(peer, attributes="-message.type").code == 0
+    assert told(peer) == {}
+    site.close()
+
+
 def test_a_topic_without_queues_to_write_takes_nothing(peer):
     assert set_topic(peer, read=4, write=0).code == 0
     assert peer.send(b"x", e="-1").code == 16
@@ -86,6 +108,9 @@ def test_a_topic_without_queues_to_write_takes_nothing(peer):
         ({"write": -1}, 29),
         ({"perm": 8}, 29),
         ({"attributes": "+cleanup.policy=COMPACTION"}, 29),
+        ({"attributes": "+message.type=FIFO,+queue.type=BatchCQ"}, 29),
+        ({"attributes": "+message.type=fifo"}, 29),
+        ({"attributes": "message.type=FIFO"}, 29),
         ({"write": "x"}, 1),
     ],
 )
