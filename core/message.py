@@ -125,7 +125,7 @@ class PublishBatch:
         self.capacity = capacity
         self.count = 0
         self.appended = 0  # messages that the append got through, `count` unless it raised
-        self.ticket = 0  # the engine's, of what it took of the batch: whether that is stored is asked by it
+        self.ticket = 0  # the engine's ticket for the messages it took: asks whether they are stored
         self.retained_count = 0  # messages with FLAG_RETAIN, counted by the codec that fills the batch
         self.buf: bytes | bytearray | memoryview = _NOTHING
         self.extra: bytes | bytearray | memoryview = _NOTHING

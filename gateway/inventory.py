@@ -136,9 +136,9 @@ class FateEntry(NamedTuple):
     done_as: str = "acknowledged"  # what done is where it did not end in another way
     ends: tuple[tuple[bytes, bytes, int], ...] = ()  # light queue, reader and offset under which endings are noted
     letters: tuple[bytes, ...] = ()  # light queues that its dead letter may be in
-    may_be: tuple[str, ...] = ()  # in which other ways it may have ended, where that is not kept
+    may_be: tuple[str, ...] = ()  # other endings that are possible, where the real one is not kept
     ttl_ms: int = -1  # how long the reader keeps messages at most, -1 for no limit
-    is_told: bool = False  # of all messages of the reader it is known how they ended, also before the start
+    is_told: bool = False  # the endings of all messages of the reader are known, also from before the start
     is_fresh: bool = False  # when the reader's place was opened, since the start, it had not been taken
 
 

@@ -30,7 +30,7 @@ def allocate_by_circle(client_id: str, queues: Sequence[MessageQueue], members: 
 
 
 def allocate_by_config(own: Collection[MessageQueue]) -> Allocate:
-    """Return a way that gives this member the queues that it was told, whatever the others have."""
+    """Return an allocation that gives this member its configured queues, whatever other members have."""
 
     def allocate(_client_id: str, queues: Sequence[MessageQueue], _members: Sequence[str]) -> list[MessageQueue]:
         return [queue for queue in queues if queue in own]

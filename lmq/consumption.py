@@ -69,7 +69,7 @@ class Consumption(Protocol):
         """Give the listener nothing more, and wait for what it has; after so long, cancel it."""
 
     async def consume_once(self, message: Message) -> Once:
-        """Return what the listener says of one message that an operator has it given; nothing else comes of it."""
+        """Give the listener one message for an operator, and return what it says; nothing else comes of it."""
 
 
 class Once(NamedTuple):
@@ -144,7 +144,7 @@ class _Listening:
         return _status_of(await answered)
 
     async def call_once(self, message: Message, *, is_orderly: bool) -> Once:
-        """Return what the listener says of one message, beside what it is given otherwise."""
+        """Give the listener one message besides its usual ones, and return what it says."""
         began_s = time.monotonic()
         status, error = ConsumeStatus.LATER, None
         try:
@@ -257,7 +257,7 @@ class ConcurrentConsumption:
         return True
 
     async def consume_once(self, message: Message) -> Once:
-        """Return what the listener says of one message that an operator has it given; nothing else comes of it."""
+        """Give the listener one message for an operator, and return what it says; nothing else comes of it."""
         return await self._listening.call_once(message, is_orderly=False)
 
     async def finish(self, _process_queue: ProcessQueue, _grace_s: float, /) -> bool:
@@ -338,7 +338,7 @@ class OrderlyConsumption:
         return False
 
     async def consume_once(self, message: Message) -> Once:
-        """Return what the listener says of one message that an operator has it given; nothing else comes of it."""
+        """Give the listener one message for an operator, and return what it says; nothing else comes of it."""
         return await self._listening.call_once(message, is_orderly=True)
 
     async def _send_away(self, message: Message) -> bool:

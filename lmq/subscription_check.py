@@ -17,7 +17,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 class Subscribed:
-    """What `subscribe` returns. To await it is to wait until a broker has said that it understands what is wanted.
+    """What `subscribe` returns. Await it to wait until a broker has confirmed that it understands the subscription.
 
     Nobody needs to: a subscription that is refused is given up and logged in any case.
     """

@@ -255,7 +255,7 @@ class TransactionProducer(Producer):
 
 
 async def _read_state(name: str, ended: object) -> tuple[TransactionState, TypeError | None]:
-    """Return the state that a function of the caller's says, or that it is unknown and what is wrong with it."""
+    """Return the state that the caller's function gives; where it gives none, UNKNOWN and the error."""
     if not inspect.isawaitable(ended):
         return TransactionState.UNKNOWN, TypeError(f"{name} returned {ended!r}; it is awaited: make it an async def")
     said = await ended

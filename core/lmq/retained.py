@@ -15,7 +15,7 @@ Branch = dict[bytes | None, "Branch | bytes | None"]
 _HERE = None
 WIDE_MIN = 4_096  # entries of a branch from which on it is kept in parts, so that a walk need not list it in one go
 PARTS = 256
-LOOKS_MAX = 16  # topics that a walk looks at, and finds that they do not match, before it says so
+LOOKS_MAX = 16  # topics that do not match which a walk looks at before it gives its caller a turn
 _MISSING: Branch = {}
 _END = b"end"  # told apart by identity
 

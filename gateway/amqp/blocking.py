@@ -16,7 +16,7 @@ LOW_DISK, LOW_MEMORY = "low on disk", "low on memory"
 
 
 class Blocking:
-    """Holds a connection back that publishes, and tells the client if it said that it wants to know.
+    """Holds back a connection that publishes, and tells the client, if it asked for that (`connection.blocked`).
 
     A connection that has published is held at once when the room gets low, any other when it publishes. One that was
     held counts as publishing when it publishes again.

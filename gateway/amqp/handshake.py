@@ -118,7 +118,7 @@ def bytes_of(given: object) -> bytes:
 
 
 def login_refused(mechanism: str, *, is_busy: bool, why: str = "") -> AmqpError:
-    """Return what a client is told that does not come in, by `why` where it may know that; `is_busy`: come again."""
+    """Return the error for a refused client, with the reason `why` where it may know that; `is_busy`: come again."""
     if why:
         return AmqpError(ReplyCode.ACCESS_REFUSED, why)
     if is_busy:
@@ -166,7 +166,7 @@ def _parse_amqplain(response: bytes) -> tuple[str, bytes]:
 
 
 def _read_capabilities(given: Field | None) -> frozenset[str]:
-    """Return the names of what the client says that it can do, as far as they are known; of too many fields, none."""
+    """Return the names of the client's capabilities that are known here; none where the table has too many fields."""
     if given is None or given.kind != "table":
         return frozenset()
     table = cast("bytes", given.value)

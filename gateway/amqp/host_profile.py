@@ -18,7 +18,7 @@ LIMITS = (CONNECTIONS_MAX, QUEUES_MAX)
 class HostProfile(NamedTuple):
     """What is said of one virtual host; a limit below 0 is none.
 
-    `queue_type` is that of queues which say none, where they may be of it; empty: classic.
+    `queue_type` is the type of queues that are declared without one, where it fits them; empty: classic.
     """
 
     description: str = ""

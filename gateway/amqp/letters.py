@@ -107,7 +107,7 @@ class LetterWriter:
         self._bodies: list[bytes] = []
         self._extras: list[bytes] = []
         self._ways: Ways = {}
-        self._same = b""  # the properties of the message before, up to its block: those that have them go as it did
+        self._same = b""  # the last message's properties, up to its block: one with equal ones goes the same way
         self._same_flag = 0
         self._same_way = _NOWHERE
         self._waits: list[Route] = []  # of the letter before: where a copy waits

@@ -1,8 +1,8 @@
 """Names of light queues for AMQP queues that end with their users.
 
 The store keeps the name of a light queue for good. A queue that ends with its connection, its last consumer or its
-lease is likely to come again under another name, as reply queues of clients do. So it has a light queue by number, and
-when it is gone the next one has that.
+lease is likely to come again under another name, as reply queues of clients do. So such a queue
+has a light queue by number, and the next such queue gets that number when it is gone.
 
 Source: docs/protocols/amqp.md, "Queues".
 """

@@ -1,7 +1,7 @@
 """A content header's property block (flags and list) on its way into a record's properties.
 
-The block itself travels as `LMQ_AMQP` in base64, so that AMQP consumers get it byte for byte. Beside it stands, for the
-other doors, what it says, in the envelope's fields and as user properties.
+The block itself travels as `LMQ_AMQP` in base64, so that AMQP consumers get it byte for byte. Its content stands
+beside it for the other doors, in the envelope's fields and as user properties.
 
 Source: docs/protocols/amqp.md, "Properties"; docs/protocols/crossing.md.
 """

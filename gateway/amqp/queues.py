@@ -409,7 +409,7 @@ class VirtualHost:
             self._broker.unbind_filter(topic_filter, self.light_name(destination))
 
     def _relay_of(self, exchange: Exchange) -> TopicRelay:
-        """Return what stands for an exchange in the one topic space, equal to any other that does."""
+        """Return the relay that stands for an exchange in the one topic space; relays of one exchange are equal."""
         stand_in = partial(self._crossings.stand_for, exchange, self.exchanges, self._light_names)
         return TopicRelay(exchange, self.exchanges, self._light_names, stand_in)
 

@@ -1,6 +1,6 @@
-"""Queues that refuse what they have no room for, and the dead letters of what they refuse.
+"""Queues that refuse messages for want of room, and the dead letters of refused messages.
 
-Those lie in a light queue beside the queue's own until they went on, so a kill loses none of them.
+Refused messages lie in a light queue beside the queue's own until they went on, so a kill loses none of them.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ def hold_queue_to(queue: SharedQueue, ruling: Ruling, refusals: Refusals) -> boo
     """Let a queue hold to what policies say now; return whether anything else holds for it."""
     before, was_watched = queue.terms, queue.is_watched
     queue.hold_to(ruling)
-    if queue.terms == before or not queue.is_open:  # one that is not open yet begins with what it is told by then
+    if queue.terms == before or not queue.is_open:  # a queue takes the terms of the moment when it opens
         return queue.terms != before
     if (queue.terms.bytes_max >= 0) != (before.bytes_max >= 0):
         queue.reopen()

@@ -12,7 +12,7 @@ from gateway.amqp.publishing import Publisher
 from gateway.auth.topic_rights import PUBLISH, Asking, TopicRights, Wanted
 from gateway.net.protocol import Transport
 
-ROUNDS_MAX = 8  # that one method may be tried again; each asks what the one before did not get to
+ROUNDS_MAX = 8  # tries of one method; each asks what the try before did not get to
 
 _AMQ_TOPIC = AMQ_TOPIC.encode()
 

@@ -43,7 +43,7 @@ class HostedTls:
 
 
 class HostedSession:
-    """A client as plugins see it, with the names that amqtt has for what is known of it."""
+    """A client as plugins see it, with amqtt's names for its fields."""
 
     def __init__(
         self, *, username: str, password: str, client_id: str, remote_address: str, certificate: bytes = b""

@@ -74,7 +74,7 @@ class Strangers:
     def explain(self, why: str, name: bytes | str, token_why: str = "") -> str:
         """Return what the log says of a login that was refused: of a wrong one which it is, its name or its password.
 
-        `token_why` is what is wrong with the token that was given as the password, where it was one.
+        `token_why` is the fault of a token that was given as the password.
 
         The log is the operator's. No client, event or metric is told of it, for then anybody could look for users.
         """

@@ -57,7 +57,7 @@ def read_keys(settings: JwtSettings, environment: Mapping[str, str]) -> Keys | N
     """Return the keys of the settings, as their files are now; None where no tokens are taken.
 
     Raises:
-        SettingsError: There is no key in them that can be used, or what reads them is not installed.
+        SettingsError: The settings have no key that can be used, or the package that reads keys is not installed.
     """
     if not settings.algorithms:
         return None

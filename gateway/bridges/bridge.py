@@ -322,7 +322,7 @@ class Bridge:
             self._echoes.cancel(echo)
 
     def _hears(self, sender: Bridge) -> bool:
-        """Return whether this bridge is given what `sender` sends, without the mark that says that it did."""
+        """Return whether messages that `sender` sends come back by this bridge, without the mark of their sender."""
         if sender is self:
             return self._is_echoed
         settings, other = self._settings, sender._settings

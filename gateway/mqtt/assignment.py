@@ -2,7 +2,7 @@
 
 A message is its member's from the moment it is taken, so that the order of a topic or a publisher holds while the
 member has no room. At most PENDING_MAX of a group wait so, and then the group takes no more. A member that has taken
-nothing for STALLED_MS by then is passed by: what waits for it and what would be its own goes to the others, until it
+nothing for STALLED_MS by then is passed by: its waiting messages, and new ones of its topics, go to others until it
 has room again.
 """
 

@@ -45,7 +45,7 @@ class MqttDoor(MqttServices, Door):
         return self.attachments
 
     def connect_at(self, listen: Listen) -> HandlerFactory:
-        """Return what gives new connections of one address their handlers, which know what holds for its clients."""
+        """Return a function that makes handlers for new connections of one address, with the limits of its clients."""
         return partial(self.connect, limits=listen.clients)
 
     def connect(self, transport: Transport, limits: ClientLimits = NO_LIMITS) -> MqttHandler:

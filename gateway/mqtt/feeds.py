@@ -295,7 +295,7 @@ class FilterFeed(Reader):
         self._desk.want(subscription)
 
     def note_slow(self, subscription: Subscription) -> None:
-        """Remember that a subscription that is BEHIND is at QoS 0, or that it is not any more."""
+        """Remember whether a subscription is both BEHIND and at QoS 0."""
         if subscription in self._slow:
             self._slow.remove(subscription)
         if not subscription.qos and not subscription.is_replay:

@@ -33,7 +33,7 @@ class Outflow:
     def __init__(self, pacing: Pacing, on_pause: Callable[[], None]) -> None:
         self._pacing = pacing
         self._on_pause = on_pause
-        self._is_waited_for = False  # there was a pause, and what it held back was not told yet that it is over
+        self._is_waited_for = False  # a pause held something back, and its end was not told yet
 
     @property
     def until_ms(self) -> int | None:

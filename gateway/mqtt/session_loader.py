@@ -1,4 +1,4 @@
-"""Sessions made of what is written down of them, one by one, when they are asked for.
+"""Loads sessions from their rows, one by one, when they are asked for.
 
 At the start only what has to be known without a client is read: which filters are routed to, and whose they are. A
 session that is not loaded is a row of keys; all else of it stays where it was written down.

@@ -203,7 +203,7 @@ class SessionTable:
         return session
 
     def note_online(self, session: Session, owner: bytes, expiry_s: int) -> None:
-        """Write down that a session has a connection again, whose it is from now on, and how long it lives after it."""
+        """Write down that a session has a connection again, its owner, and for how long it outlives the connection."""
         session.owner = owner
         session.expiry_s = expiry_s
         if self._idle_since_ms.pop(session, None) is not None:

@@ -54,7 +54,7 @@ class SetAside:
         self._room = room
         self._packet_bytes_max = packet_bytes_max
         self._kept = bytearray()
-        self._head = b""  # begins a packet of which it is not known yet what becomes of it
+        self._head = b""  # the beginning of a packet that is neither kept nor dropped yet
         self._left = 0  # bytes to come of the packet before
         self._is_dropping = False  # that packet
 

@@ -16,7 +16,7 @@ from gateway.settings.models import MqttSettings
 _NOT_IN_LEVEL = re.compile(rb"[/+#%\x00-\x1f]")
 NO_LIMITS = ClientLimits()
 RECEIVE_MAX = 4_096  # messages at QoS 1 and 2 that a client of MQTT 5 may have on their way
-PROOF_BYTES = 256  # of what a client is told that proves its name, besides what it said
+PROOF_BYTES = 256  # of the server's part of a proof, besides the client's own bytes
 
 
 class Terms(NamedTuple):

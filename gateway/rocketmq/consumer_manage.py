@@ -29,7 +29,7 @@ Tell = Callable[[Command, int], Command | None]
 
 
 class LaterAnswered(Protocol):
-    """The connection that a request came in by, which is answered when what it asks for is here."""
+    """The connection of a request that is answered later, when its messages are here."""
 
     def answer(self, request: Command, response: Command) -> None:
         """Send the answer to a request."""

@@ -91,7 +91,7 @@ def _kind_of_ours(text: bytes | bytearray | memoryview, pos: int, size: int) -> 
 
 
 def _is_ours(text: bytes | bytearray | memoryview, pos: int, size: int) -> bool:
-    """Return whether the name is one that only the broker writes, or that is said to it alone."""
+    """Return whether only the broker writes a property of this name, or it is an order to the broker alone."""
     return (
         _is_name(text, pos, size, _WAIT_AT, 4)
         or _is_name(text, pos, size, _OFFSETS_AT, 24)

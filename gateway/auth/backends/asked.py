@@ -177,11 +177,11 @@ class AskedBackend:
 
     @property
     def topic_judge(self) -> AskedBackend | None:
-        """What is asked about each topic of those that it let in: itself, or nothing."""
+        """The back end that is asked about each topic of clients that it let in: itself, or None."""
         return None if self._topics is None else self
 
     def give_way(self, others: Sequence[AskedBackend]) -> None:
-        """Let the one of `others` that has the same settings be asked by clients that this one let in, and close."""
+        """Close. Clients that this back end let in ask the one of `others` that has the same settings from now on."""
         self._successor = next((other for other in others if other.mark == self.mark), None)
         self._memory = ReplyMemory(self.settings)  # those clients may know this one for long
         self.close()

@@ -1,4 +1,4 @@
-"""The name that a client's certificate gives it, from one of the places that certificates have for names.
+"""Reads a client's name from its certificate, from one of the fields that certificates have for names.
 
 Source: RFC 5280, 4.1.2.6 and 4.2.1.6; RFC 4514 for a whole subject as text.
 """

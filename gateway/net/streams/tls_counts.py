@@ -25,7 +25,7 @@ WORDS = (
 
 
 class TlsCounts:
-    """Handshakes since the start: those that went well by version, those that failed by a word for why."""
+    """Handshakes since the start: the good ones by version, the failed ones by a word for the reason."""
 
     __slots__ = ("failed", "shaken")
 

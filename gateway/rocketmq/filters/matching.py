@@ -1,4 +1,4 @@
-"""What a consumer wants of a topic, and which records of those that were read it is.
+"""What a consumer wants of a topic, and which of the records that were read match that.
 
 Source: docs/protocols/rocketmq.md, "Pulls" and "SQL filters".
 """

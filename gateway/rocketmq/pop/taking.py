@@ -28,7 +28,7 @@ from lmq.remoting.response_codes import ResponseCode
 
 COUNT_MAX = 32  # of one answer: clients may not ask for more
 BYTES_MAX = 262_144  # of one answer's records, unless a single one is larger
-SCAN_MAX = 1_024  # messages that one answer looks at for those that its filter wants: some milliseconds
+SCAN_MAX = 1_024  # messages that one answer holds against its filter: some milliseconds
 IN_FLIGHT_MAX = 200_000  # of one queue and group
 NOTHING = "NO_MESSAGE_IN_QUEUE"
 ASKED_MAX = 10_000  # ordered answers of which it is known what a repeated request was to get
