@@ -89,7 +89,7 @@ def read_all(folder):
 
 
 def opens(folder):
-    """Start what a gateway starts, and use it a little; return whether it did, with what it said where it did not."""
+    """Start what a gateway starts, and use it a little; return whether it started, and its error where it did not."""
     try:
         world = open_world(folder)
     except LmqError as error:

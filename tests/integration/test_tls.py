@@ -318,7 +318,7 @@ async def test_many_who_stop_in_the_middle_of_a_handshake_hold_nobody_up(gateway
         stuck.append(sock)
     async with mqtt_client(gateway) as client:
         await round_trip(client, "meanwhile", 5)
-    assert any(map(is_left_alone, stuck))  # so it was not their end that let the other one in
+    assert any(map(is_left_alone, stuck))  # so the other client did not have to wait for their end
     for sock in stuck:  # each is ended by the gateway, in its time
         sock.settimeout(30)
         with contextlib.suppress(ConnectionResetError):

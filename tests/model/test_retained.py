@@ -24,9 +24,9 @@ def matches(topic_filter, topic):
 
 
 class Client:
-    """A subscriber that acknowledges some of what it gets, and what it is owed: topic and body, by filter.
+    """A subscriber that acknowledges some of its messages; it is owed topics and bodies, by filter.
 
-    What it has not acknowledged it is owed also after it was replaced; what it has, it may get again with that only.
+    An unacknowledged message is owed also after it was replaced; an acknowledged one may come again with those only.
     """
 
     def __init__(self, world, chance, filters):

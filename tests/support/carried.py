@@ -104,7 +104,7 @@ class CarriedTransport(MemoryTransport):
             assert self.take_in() == b""
 
     def take_in(self):
-        """Return what the gateway's layers make of what the client has to send; what they say upon that is told it."""
+        """Return the bytes that the gateway's layers make of the client's; give the client the layers' own answers."""
         data = self.stack.receive_data(self.client.take_out())
         self.sent += self.client.decode(self.stack.data_to_send())
         return data

@@ -40,7 +40,7 @@ def let_copies_wait(world):
 
 
 class ExactPublisher:
-    """A publisher that follows the standard to the letter: what it sends again, and what it frees."""
+    """A publisher that sends messages again, and frees identifiers, as the standard says to the letter."""
 
     def __init__(self, world):
         self.open = {}  # packet identifier -> body, without a PUBREC so far

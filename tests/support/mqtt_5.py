@@ -1,4 +1,4 @@
-"""Clients of MQTT 5 at a door in memory: what they are told, and what they got."""
+"""Clients of MQTT 5 at a door in memory: the answers and messages that they got."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ class History:
         self.open()
 
     def be_killed(self) -> None:
-        """Let another process take over what this one left, with everything that it wrote."""
+        """Let another process take over this one's folder, with everything that it wrote."""
         held = self.copy()
         if self.rng.random() < 0.5:
             self.begin_unit()

@@ -1,4 +1,4 @@
-"""The door, and clients of one version of MQTT: what they write, as bytes, and what they are told, taken to pieces."""
+"""The door, and clients of one version of MQTT: the bytes they write, and the packets they get, taken to pieces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A receipt is what it says, and outlives the process that gave it."""
+"""A receipt names its message, and outlives the process that gave it."""
 
 from __future__ import annotations
 

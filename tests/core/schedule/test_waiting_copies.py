@@ -116,7 +116,7 @@ def test_a_batch_is_safe_when_its_copies_are_and_lost_with_any_of_them(engine, c
     batch = batch_of(b"a", waits=[(0, route(b"w"))])
     copies.append(batch, 1)
     outcomes = []
-    for _ in range(2):  # the front that answers, and a part of it that notes what came of it
+    for _ in range(2):  # the front that answers, and a part of it that notes the outcome
         engine.when_stored(batch.ticket, copies.tie(batch.ticket, outcomes.append))
     error = DiskFullError("/data") if lost else None
     engine.tell(batch.ticket - 1, error)

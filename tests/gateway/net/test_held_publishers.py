@@ -10,7 +10,7 @@ from gateway.net.held_publishers import HeldPublishers
 
 
 class Connection:
-    """A connection and its transport in one, which writes down what it is told."""
+    """A connection and its transport in one, which notes its calls."""
 
     def __init__(self, held, *, can_be_held=True):
         self.held = held

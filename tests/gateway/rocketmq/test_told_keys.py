@@ -34,7 +34,7 @@ def goes_on(kind, span):
 
 
 def ask_all(site, peer, asked):
-    """Return all answers; of those that may have more than they must, what they must."""
+    """Return all answers; of an answer that may hold more than it must, only what it must."""
     found = []
     for topic, key, kind, count, span in asked:
         is_on = goes_on(kind, span)
