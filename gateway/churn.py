@@ -17,7 +17,7 @@ CONNECTED = "connected"
 
 
 class Arrival(NamedTuple):
-    """Something that came, and what became of it; `client` and `user` are empty of a connection."""
+    """A connection or a login, and its outcome; `client` and `user` are empty for a connection."""
 
     door: str
     host: str

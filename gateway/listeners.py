@@ -58,7 +58,7 @@ class Listeners:
         carriage = Carriage(listen)
         self._carriages.append(carriage)
         address = find_address(listen.address)
-        assert address is not None  # those that are off are not among them
+        assert address is not None  # addresses that are off were left out before
         return address, None if carriage.is_plain else carriage.make_layers
 
     def note(self, door: str, name: str, bound: Address) -> None:

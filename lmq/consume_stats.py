@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 MINUTE_S = 60.0
 HOUR_S = 3600.0
-SLOTS = 30  # of a span that end one by one
+SLOTS = 30  # parts of a span, which end one by one
 
 Clock = Callable[[], float]
 

@@ -19,7 +19,7 @@ PURGED_OR_DONE = "acknowledged or purged"  # some were taken and done before, wh
 _FIELDS = 5  # first offset, end, first moment, last moment, reason
 
 
-Reader = tuple[bytes, bytes]  # light queue, and what its door calls what reads it
+Reader = tuple[bytes, bytes]  # light queue, and the reader's name at its door
 
 
 class Ending(NamedTuple):

@@ -312,7 +312,7 @@ class InFlight:
         return self._attempts[offset] if code >> 1 == _COUNTED_MAX else code >> 1
 
     def _put(self, offset: int, code: int) -> None:
-        """Give a message a code; what is kept beside it goes when it says so."""
+        """Give a message a code, and let go of what is kept beside it where the code says so."""
         self.window.put(offset, code)
         if not code & 1 and self._until:
             self._until.pop(offset, None)

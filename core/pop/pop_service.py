@@ -374,7 +374,7 @@ class PopService:
             if kind == ACK and value:
                 self._told.read(number, first, first + count, value)
                 if state is None or first >= next_offset or _is_done(state.window, first + count):
-                    return  # what a compaction copied of it: it is done
+                    return  # a copy by a compaction, of messages that are done
             elif kind == JUMP and first and next_offset < value and (next_offset or number in self._resting):
                 self._told.read(number, next_offset, value, first)  # else it came before its queue's part of a copy
             if state is None:

@@ -68,7 +68,7 @@ class Timer(Reader):
         self._minute = self._done[0] // NEAR_MS  # that is being served
         self._places: dict[int, int] = {}  # first needed offset of each queue that anything waits in
         self._touched: set[int] = set()  # queues that messages are being put into in this turn
-        self._opening: set[int] = set()  # those of them that the engine was asked for
+        self._opening: set[int] = set()  # queues of `_touched` that the engine is opening
         self._is_taking = False
         self._recalls: dict[int, int] = {}  # admitted to each queue since the start, or since it was empty
         self._slots: dict[int, NearSlot] = {}

@@ -43,7 +43,7 @@ class HeadIndex:
         self.hole = HOLE  # what `set_next_offset` puts into places that nobody filled
         self.export_ref = 0
         self.export_number = 0
-        self.warmed = 0  # what `warm` read, so that it is read
+        self.warmed = 0  # sum of what `warm` read, so that the compiler keeps the reads
         self.ahead = array("q", bytes(8 * _AHEAD_MAX))  # places in pages that are needed soon
         self.nothing = 0  # what `touch_ahead` adds to them
         self.row_memory = Arena(_ROW_BYTES)

@@ -98,7 +98,7 @@ def write_crc(dst: bytearray | memoryview, start: int, at: int) -> int:
 
 
 def end_part(dst: bytearray | memoryview, start: int) -> None:
-    """Have the record at `start` be the last of its unit; one that begins it, too, is of none."""
+    """Make the record at `start` the last of its unit; a record that also begins the unit is in none then."""
     sys_flag = octets.read_u32(dst, start + _SYS_FLAG_AT)
     part = 0 if sys_flag >> _UNIT_SHIFT == _UNIT_BEGINS else _UNIT_ENDS
     octets.write_u32(dst, start + _SYS_FLAG_AT, part << _UNIT_SHIFT | (sys_flag & ((1 << _UNIT_SHIFT) - 1)))

@@ -149,7 +149,7 @@ class SetRescue:
 
 
 def restore_flipped_bit(raw: bytes, place: int) -> RestoredSet | None:
-    """Return the set of a record in which one bit is wrong; None where putting none of them right makes it one."""
+    """Return the set of a record in which one bit is wrong; None where no single flipped bit makes it sound."""
     found = [made for made in (_read_record(record, place) for record in repairs(raw)) if made is not None]
     return found[0] if found and all(made == found[0] for made in found) else None
 

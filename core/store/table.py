@@ -268,7 +268,7 @@ class Definitions:
                     os.close(fd)
 
     def _rewind(self) -> None:
-        """Have the database's log written from its beginning: what it holds goes to where it belongs."""
+        """Have the database's log written from its beginning: first its changes go into the database itself."""
         with suppress(sqlite3.Error):  # the log is written on, then, and says whether it has room
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 

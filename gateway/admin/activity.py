@@ -52,8 +52,8 @@ class Rates(NamedTuple):
     given: float = 0.0  # that came
     delivered: float = 0.0  # that consumers got
     left: float = 0.0  # that were acknowledged, or ended in another way
-    ready: float = 0.0  # by which those that wait became more
-    unacked: float = 0.0  # by which those that consumers have became more
+    ready: float = 0.0  # growth of the messages that wait
+    unacked: float = 0.0  # growth of the messages that consumers have
     again: float = 0.0  # that consumers got once more
 
 

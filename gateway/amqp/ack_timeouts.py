@@ -1,7 +1,7 @@
 """Consumers that leave a delivery unacknowledged for too long lose their channel, and others get its messages.
 
 No delivery has a time of its own. A channel with unacknowledged ones gets a mark now and then, which says up to which
-tag was delivered by when; the oldest that is unacknowledged lies below one of them. Some thirty marks span the time.
+tag was delivered by when; the oldest unacknowledged tag lies below one of the marks. Some thirty marks span the time.
 """
 
 from __future__ import annotations

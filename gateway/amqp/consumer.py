@@ -77,7 +77,7 @@ class Consumer:
         self.no_ack = no_ack
         self.exclusive = exclusive
         self.is_stream = False  # reads without consuming
-        self.timeout_ms = NO_LIMIT  # that it has for an acknowledgement, where it says so
+        self.timeout_ms = NO_LIMIT  # time to acknowledge, where its arguments have one
         self.rank = rank
         self.slot = take_slot(channel, Slot(queue, self))
         self._output = output

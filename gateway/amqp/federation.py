@@ -54,7 +54,7 @@ class Downstream(NamedTuple):
 
 
 def _entries(array: bytes) -> Iterator[Mapping[str, Field]]:
-    """Give each value of an array that was checked: tables as they are, others as an empty one."""
+    """Give each value of a checked array: tables as they are, an empty table for any other value."""
     pos = 0
     while pos < len(array):
         end = skip_value(array, pos)

@@ -37,7 +37,7 @@ class Policy(NamedTuple):
         name: Its name; an operator policy may have that of another.
         pattern: Looked for anywhere in names, as a regular expression.
         definition: What it says.
-        priority: That with the highest one holds; of equal ones that whose name comes first.
+        priority: That with the highest one holds; of equal ones the first by name.
         apply_to: What it is for, one of `APPLIES_TO`.
         is_operator: Whether it is an operator's.
     """

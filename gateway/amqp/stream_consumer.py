@@ -166,5 +166,5 @@ class _StreamReader(Reader):
         return False
 
     def reader_count(self) -> int:
-        """Return that it is one."""
+        """Return 1: it is one reader."""
         return 1

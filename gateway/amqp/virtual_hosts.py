@@ -42,7 +42,7 @@ class VirtualHosts:
         self.topic_vhost = topic_vhost
         self._table = broker.table(TABLE)
         self._hosts: dict[str, VirtualHost] = {}
-        self._going: dict[str, list[Callable[[], object]]] = {}  # those being deleted, and what waits for it
+        self._going: dict[str, list[Callable[[], object]]] = {}  # being deleted, with callbacks for their end
         self._parts = HostParts(broker, self.find)
         self._head_looks = HeadLooks(broker, self._parts.pops, self._parts.stored)
         self._is_dropping = False  # a walk over all queues is under way

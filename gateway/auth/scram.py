@@ -51,7 +51,7 @@ class Verifier(NamedTuple):
 
 
 def prepare(text: str) -> str:
-    """Return a text in the form in which equal ones are the same (SASLprep); as it is where that may not be one."""
+    """Return a text normalised by SASLprep, so that equal texts compare equal; unchanged where SASLprep forbids it."""
     if text.isascii():
         return text
     mapped = "".join(

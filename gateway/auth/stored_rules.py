@@ -64,7 +64,7 @@ class StoredRules:
         return any(rule.name == name for rule in self._rules)
 
     def put(self, name: str, said: RuleSettings, before: str | None = None) -> None:
-        """Set a rule: a new one stands last, another one where it stood; or each before the one that `before` names."""
+        """Set a rule: a new one stands last, a changed one where it stood, or either before the rule `before`."""
         place = next((i for i, rule in enumerate(self._rules) if rule.name == name), len(self._rules))
         self._rules = [*self._rules[:place], NamedRule(name, said), *self._rules[place + 1 :]]
         if self._table is not None:

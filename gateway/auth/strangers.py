@@ -89,7 +89,7 @@ class Strangers:
         return "the user is disabled" if user.is_disabled else "wrong password or secret"
 
     def find_verifier(self, users: Mapping[str, User], name: str) -> Verifier:
-        """Return how the proof of a user is checked; one that fits nothing for a name that has none."""
+        """Return the verifier of a user's proof; for a name without one, a verifier that no proof fits."""
         fake = make_fake(name, self._scram_key, self._rounds)  # made in any case, so that time tells nothing
         user = users.get(name)
         return fake if user is None or user.verifier is None else user.verifier

@@ -83,7 +83,7 @@ class TopicRights:
         self.judge = judge
         self._who = TopicQuestion(user, client, host, "", b"")
         self._kept: set[Wanted] = set()  # granted: what subscriptions and the will live by
-        self._last: dict[Wanted, bool] = {}  # what was asked last, for what waits for it
+        self._last: dict[Wanted, bool] = {}  # the latest answers, for messages that wait for them
         self._unknown: dict[Wanted, None] = {}  # what was a no for want of an answer, since `take_unknown`
 
     def may(self, action: str, topic: bytes) -> bool:

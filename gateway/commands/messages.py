@@ -77,7 +77,7 @@ def _tell_fate(reader: dict[str, Any]) -> dict[str, Any]:
 
 
 def _facts_of(found: dict[str, Any]) -> dict[str, Any]:
-    """Return what is told of a message itself; of its addresses the one that it has."""
+    """Return what is told of a message itself, with the address of its door: topic, or exchange and key."""
     hidden = {"queues", "exchange", "routing_key"} if found["exchange"] is None else {"queues", "topic"}
     told = {name: value for name, value in found.items() if name not in hidden}
     return told if found["exchange"] != "" else {**told, "exchange": DEFAULT_EXCHANGE}

@@ -259,7 +259,7 @@ class CatchUps:
     # The journal
 
     def _write(self, kind: int, catch_up: CatchUp, value: int) -> bool:
-        """Write one record before what it says is changed here; False where there is no room."""
+        """Write one record, before the change that it tells is made here; False where there is no room."""
         if not self._kept.write(_RECORD.pack(kind, catch_up.slot, value)):
             return False
         if not catch_up.is_noted:

@@ -218,7 +218,7 @@ class MqttInventory(Inventory):
                     yield PlaceEntry(broker.queue_key(one.queue_ref), session.client_id, position, floor)
 
     def fates(self, light_queue: bytes, offset: int) -> Iterator[FateEntry | None]:
-        """Give how far each session and each shared group is; one that subscribed later counts as done with it."""
+        """Give how far each session and each shared group is; those that subscribed later count as done with it."""
         services = self._services
         queue_ref = services.broker.find_queue(light_queue)
         if queue_ref < 0 or not light_queue.startswith(PREFIX):

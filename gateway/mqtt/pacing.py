@@ -21,7 +21,7 @@ def make_client_pacing(
 
 
 class Outflow:
-    """The pace at which a session is sent messages: with more than that, they wait where they are.
+    """The pace at which a session is sent messages: messages beyond it wait where they are.
 
     Args:
         pacing: Its rates.

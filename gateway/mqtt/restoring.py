@@ -51,7 +51,7 @@ def restore_exact(session: Session, sent: Sequence[SentBefore], window_max: int)
 
 
 def choose_owed(in_flight: Mapping[int, deque[int]], sent: Sequence[SentBefore]) -> set[int]:
-    """Return the numbers of the retained messages that are in flight still; those that are at their end leave it.
+    """Return the numbers of retained messages that are still in flight; finished ones are taken out.
 
     One may have been sent for several SUBSCRIBEs, and each time is brought to its end: the oldest left first.
 

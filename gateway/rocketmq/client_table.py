@@ -72,7 +72,7 @@ class ClientTable:
         self._notifies = notifies
         self.producers = ProducerTable()
         self._groups: dict[str, ConsumerGroup] = {}
-        self._by_id: dict[str, Client] = {}  # the one whose heartbeat named it last
+        self._by_id: dict[str, Client] = {}  # the client with the latest heartbeat of that identifier
         self._locks = QueueLocks()
 
     def find_subscription(self, group: str, topic: str) -> Subscription:

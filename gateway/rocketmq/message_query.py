@@ -235,7 +235,7 @@ class MessageQueries:
         return end - start
 
     def _look_at_told(self, query: MessageQuery, stretch: Stretch, *, is_back: bool) -> int:
-        """Look at what the engine knows of that side of a stretch; return what it counts for, 0 where it knows nothing.
+        """Look at what the engine knows of that side of a stretch; return the cost of that, 0 where it knows nothing.
 
         The moments that the stretch is known by stay within those of its messages.
         """

@@ -52,8 +52,8 @@ class Part(NamedTuple):
     ticket: int
     first: int
     end: int
-    answers: bytes  # to those that were stored, where their offsets are known already
-    failures: bytes = b""  # to those after them that were not taken
+    answers: bytes  # to stored sends, where their offsets are known already
+    failures: bytes = b""  # to the refused sends behind them
     is_cut: bool = False  # whether some were not
 
 
@@ -178,7 +178,7 @@ class SendService:
         return self._encode_failures(run, part.first, part.end, error, "not_stored") + part.failures
 
     def _encode_answers(self, sender: Sender, run: SendRun, handles: Handles | None, first: int, end: int) -> bytes:
-        """Count stored sends and return their answers; those whose messages wait say how to take them back."""
+        """Count stored sends and return their answers; answers to delayed ones carry a recall handle."""
         self._metrics.messages_in += count_stored(run, first, end)
         self._metrics.bytes_in += sum_stored(run, first, end)
         return encode_send_answers(run, sender.host_hex, first, end, handles)
@@ -355,7 +355,7 @@ def _encode_refusal(run: SendRun, i: int, code: int, remark: str) -> bytes:
 
 
 def _first_of(run: SendRun, target_index: int) -> int:
-    """Return the first send to a target; those before it in the list come before it."""
+    """Return the first send to a target or to a later one in the list."""
     return next(i for i in range(run.count) if run.batch.route_index[i] >= target_index)
 
 

@@ -57,7 +57,7 @@ def _is_sampled(parent: str) -> bool:
 
 
 def _find_parents(batch: PublishBatch) -> dict[int, tuple[str, str]]:
-    """Return the messages that say of which trace they are; one look at all properties where there is none."""
+    """Return the messages that name their trace; one look at all properties where there is none."""
     extra = batch.extra
     data = extra if isinstance(extra, bytes | bytearray) else bytes(extra)
     found: dict[int, tuple[str, str]] = {}

@@ -128,7 +128,7 @@ async def show_node(view: View, monitor: Monitor, name: PathName) -> Item:
 
 @OVERVIEW.get("/nodes/{name}/memory")
 async def show_memory(monitor: Monitor, name: PathName) -> Item:
-    """How much memory the one node has in use; what of it is for what is not known."""
+    """How much memory the one node uses, in all: its parts are not known."""
     del monitor
     if name != NODE:
         raise not_found(f"no node '{name}'")

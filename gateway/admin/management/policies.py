@@ -55,7 +55,7 @@ def _add_routes(router: APIRouter, path: str, *, is_operator: bool) -> None:
 
     @router.put(f"{path}/{{vhost}}/{{name}}", status_code=201, response_class=Response, responses=CHANGED)
     async def put_policy(view: View, caller: Member, vhost: PathName, name: PathName, said: PolicyBody) -> Response:
-        """Set one: 201, or 204 where it was there; what it is for holds to it from now on."""
+        """Set a policy: 201, or 204 where it existed; it counts for its queues and exchanges from now on."""
         _check(caller, vhost, is_operator=is_operator)
         get_vhost(view, vhost)
         if not 0 < len(name.encode()) <= NAME_BYTES_MAX:
@@ -73,7 +73,7 @@ def _add_routes(router: APIRouter, path: str, *, is_operator: bool) -> None:
 
     @router.delete(f"{path}/{{vhost}}/{{name}}", status_code=204)
     async def delete_policy(view: View, caller: Member, vhost: PathName, name: PathName) -> Response:
-        """Delete one; what it was for holds to what is left."""
+        """Delete a policy; the remaining ones count for its queues and exchanges."""
         _check(caller, vhost, is_operator=is_operator)
         view.vhosts.delete_policy(_get(view, vhost, name, is_operator=is_operator))
         await keep(view.broker)

@@ -1,4 +1,4 @@
-"""The columns that AMQP's queues are sorted by, by RabbitMQ's names: all that is told of one but where it is.
+"""The columns that AMQP's queues are sorted by, by RabbitMQ's names: all fields of a queue but its node and place.
 
 Nothing stands before the first message: a moment is 0 there. Of what stands in an object, such as
 `arguments.x-max-length`, nothing comes before numbers, and those before words.

@@ -50,7 +50,7 @@ class LevelBody(BaseModel):
 
 @ITSELF.get("/log-levels")
 async def list_log_levels(administrator: Administrator) -> Item:
-    """How much the log says: `level`, and of single loggers what is other than that."""
+    """The level of the log: `level`, and single loggers with another one."""
     del administrator
     level, loggers = told_levels()
     return {"level": level, "loggers": loggers}

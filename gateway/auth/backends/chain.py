@@ -20,7 +20,7 @@ from gateway.runtime.loop import Clock
 from gateway.settings.way_names import BACKENDS
 
 RUNNING_MAX = 256  # logins under way; each back end has a bound of its own
-OF_ADDRESS_MAX = 64  # of them from one address: fleets stand behind one
+OF_ADDRESS_MAX = 64  # logins from one address: whole fleets may share one
 CLIENT_CHARS_MAX = 1_024  # of a client identifier
 
 

@@ -202,7 +202,7 @@ class PopService:
                 del self._rooms[key]
 
     def _serve(self, held: HeldPop | HeldNotice, poll_ms: int, now_ms: int, *, is_one_way: bool) -> None:
-        """Answer a request at once, or hold it for so long; those that wait already have their turn before it."""
+        """Answer a request at once, or hold it for so long; requests that wait already have their turn first."""
         if is_one_way:  # messages that are taken for nobody would be hidden for nothing
             return
         room, peer = held.room, held.peer

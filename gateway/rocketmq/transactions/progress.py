@@ -27,7 +27,7 @@ class Progress:
         self.half_from = broker.consumer_offsets.get(PLACES_GROUP, HALF_KEY) or 0
         self.done_from = broker.consumer_offsets.get(PLACES_GROUP, OP_KEY) or 0
         self._unknown: set[int] = set()  # queues whose ends are not known yet
-        self._opening: set[int] = set()  # those of them that are being opened
+        self._opening: set[int] = set()  # queues of `_unknown` that are being opened
         self._marks: list[tuple[int, int]] = []  # records before one number tell of half messages before the other
         self.find()
         broker.hold(self.positions)
