@@ -189,7 +189,7 @@ def _has_known_texts(buf: bytes | bytearray | memoryview, header: SendHeader) ->
     start = header.start[_BATCH]
     if start < 0 or start == header.end[_BATCH]:
         return True
-    return buf[start] != 0x31 and buf[start] | 0x20 != 0x74  # "1", t(rue); C++ clients say "0" and "1"
+    return buf[start] not in {0x31, 0x5C} and buf[start] | 0x20 != 0x74  # "1", an escape, t(rue); C++ says "0" and "1"
 
 
 def _take_properties(buf: bytes | bytearray | memoryview, run: SendRun, i: int) -> bool:

@@ -293,6 +293,14 @@ def test_a_command_with_escapes_in_its_topic_is_left_to_the_parser():
     assert read_run(frame).batch.count == 0
 
 
+@pytest.mark.parametrize("said", [r"\u0074rue", r"\u0031", r"\u0054RUE"])
+def test_a_batch_that_is_said_with_escapes_is_left_to_the_parser(said):
+    for batch, count in (("false", 1), (said, 0)):
+        header = send_frame(b"", m="BATCH")[8:].replace(b"BATCH", batch.encode())
+        frame = (4 + len(header)).to_bytes(4) + len(header).to_bytes(4) + header
+        assert read_run(frame).batch.count == count
+
+
 def test_producer_says_the_fields_of_the_envelope_and_no_others_of_ours():
     said = dict.fromkeys(("LMQ_CORRELATION", "LMQ_CONTENT_TYPE", "LMQ_PAIR", "LMQ_FORMAT", "LMQ_RESPONSE_TOPIC"), "v")
     run = read_run(send_frame(properties=props(UNIQ_KEY="u", LMQ_AMQP="x", LMQ_USER="x", LMQ_TTL_MS="5", **said)))
