@@ -38,8 +38,9 @@ def config_check(*, config: ConfigOption = None, as_json: JsonOption = False) ->
         certificates = check_certificates(settings)
         AuditLog.check(settings.audit)
         check_bridges(settings.bridges)
-    ended = [one.path for one in certificates if one.expires_at_s <= time.time()]
-    warnings = [*describe_clear(settings.auth), *(f"the certificate in {path} has expired" for path in ended)]
+    now_s = time.time()
+    ending = [f"the certificate in {one.path} {one.tell_end(now_s)}" for one in certificates if one.ends_soon(now_s)]
+    warnings = [*describe_clear(settings.auth), *ending]
     for line in warnings:
         print(f"lmq: warning: {line}", file=sys.stderr)
     print_listed({"fine": True, "warnings": warnings}, ["settings are fine"], as_json=as_json)

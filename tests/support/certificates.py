@@ -34,11 +34,11 @@ def authority_file(name="first"):
     return path
 
 
-def issue(folder, *hosts, of="first", common_name=None, is_expired=False):
+def issue(folder, *hosts, of="first", common_name=None, is_expired=False, not_after=None):
     """Write a certificate and its key to `folder`; return both paths."""
     folder.mkdir(parents=True, exist_ok=True)
     made = authority(of).issue_cert(
-        *(hosts or HOSTS), common_name=common_name, not_after=EXPIRED_AT if is_expired else None
+        *(hosts or HOSTS), common_name=common_name, not_after=EXPIRED_AT if is_expired else not_after
     )
     certificate, key = folder / "certificate.pem", folder / "key.pem"
     certificate.write_bytes(b"".join(part.bytes() for part in made.cert_chain_pems))

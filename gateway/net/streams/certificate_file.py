@@ -19,7 +19,8 @@ BEFORE_VALIDITY = 3  # number, algorithm, issuer
 CENTURY_TURNS = 50  # of a year in two digits: 49 is 2049, 50 is 1950
 OTHER_NAMES = bytes.fromhex("551d11")  # subjectAltName, 2.5.29.17
 COMMON_NAME = bytes.fromhex("550403")
-WARN_S = 14 * 86_400  # before the end; of one that is valid for a short time, its last third
+_DAY_S = 86_400
+WARN_S = 14 * _DAY_S  # before the end; of one that is valid for a short time, its last third
 
 
 class Certificate(NamedTuple):
@@ -37,6 +38,13 @@ class Certificate(NamedTuple):
     def ends_soon(self, now_s: float) -> bool:
         """Return whether it has to be replaced now: it expires soon, or has expired."""
         return self.expires_at_s - now_s <= min(WARN_S, (self.expires_at_s - self.begins_at_s) // 3)
+
+    def tell_end(self, now_s: float) -> str:
+        """Return when it expires, in words."""
+        if self.expires_at_s <= now_s:
+            return "has expired"
+        days = int(self.expires_at_s - now_s) // _DAY_S
+        return "expires within a day" if not days else f"expires in {days} day{'s' if days > 1 else ''}"
 
     def is_for(self, host: str) -> bool:
         """Return whether it is for a host, whose name is in lower case."""

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import datetime as dt
 import json
 import tomllib
 
 import pytest
 
 from gateway.auth.users import hash_password
+from gateway.runtime.loop import Clock
 from gateway.settings.reading import load_settings
 from tests.support.certificates import issue
 from tests.support.commands import call_lmq, check_told, told_json
@@ -79,6 +81,18 @@ def test_a_certificate_that_has_expired_is_told_when_the_config_is_checked(tmp_p
         assert (checked.exit_code, checked.stdout) == (0, "settings are fine\n")
         told = f"lmq: warning: the certificate in {certificate} has expired\n"
         assert checked.stderr == (told if is_expired else "")
+
+
+@pytest.mark.parametrize(("hours", "told"), [(12, "within a day"), (36, "in 1 day"), (84, "in 3 days"), (24 * 60, "")])
+def test_a_certificate_that_expires_soon_is_told_when_the_config_is_checked(tmp_path, hours, told):
+    not_after = dt.datetime.fromtimestamp(Clock().now_ms() / 1_000, dt.UTC) + dt.timedelta(hours=hours)
+    certificate, key = issue(tmp_path, not_after=not_after)
+    config = tmp_path / "lmq.toml"
+    tls = f"{{ certificate = '{certificate}', key = '{key}' }}"
+    config.write_text(f"[mqtt]\nlisten = [{{ address = '127.0.0.1:8883', tls = {tls} }}]\n")
+    checked = call_lmq("config", "check", "--config", str(config))
+    assert checked.exit_code == 0
+    assert checked.stderr == (f"lmq: warning: the certificate in {certificate} expires {told}\n" if told else "")
 
 
 def test_shown_config_is_a_config_and_its_secrets_are_shown_only_where_they_are_asked_for(tmp_path):
