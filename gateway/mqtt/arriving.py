@@ -336,14 +336,14 @@ class Arriving(Holding):
     def _must_wait(self, entering: Entering, found: Attachment) -> bool:
         """Return whether a client is let in only when what was changed is written down.
 
-        A full disk keeps nobody from what is stored: a session that was there before is resumed nevertheless, unless
-        it is not on the disk itself yet.
+        Where no commit finds room, that keeps nobody from what is stored: a session that was there before is resumed
+        nevertheless, unless it is not on the disk itself yet.
         """
         has_will = entering.connect.will is not None
         is_present = found.is_present and entering.client_id not in self._door.attachments.unkept
         if not (found.session.is_persistent or has_will or entering.had_durable):
             return False
-        return not is_present or has_will or self._has_room()
+        return not is_present or has_will or self._can_commit()
 
     def _await_kept(self, entering: Entering, found: Attachment) -> None:
         if found.session.is_persistent and not found.is_present:
@@ -355,9 +355,9 @@ class Arriving(Holding):
             self._door.attachments.unkept.discard(entering.client_id)
         entering.note_kept(error)
 
-    def _has_room(self) -> bool:
+    def _can_commit(self) -> bool:
         try:
-            self._door.broker.check_room()
+            self._door.broker.check_commits()
         except DiskFullError:
             return False
         return True

@@ -157,6 +157,18 @@ def test_a_session_that_is_not_on_the_disk_yet_is_not_resumed_before_it_is(world
     world.flushes_by_itself = True
 
 
+def test_a_session_is_resumed_on_a_full_disk_when_that_is_written_down(world):
+    world.client(b"old", (b"t", 1), clean=False).vanish()
+    world.set_room_for_definitions(False)
+    world.flushes_by_itself = False
+    peer = world.connect(b"old", clean=False)
+    assert peer.take() == []
+    world.set_room_for_definitions(False, is_stuck=True)
+    assert world.connect(b"old", clean=False).take() == [mqtt.connack(session_present=True)]
+    world.set_room_for_definitions(True)
+    world.flushes_by_itself = True
+
+
 def test_no_session_begins_or_ends_and_no_will_is_left_while_changes_wait_for_room(world):
     world.client(b"old", (b"t", 1), clean=False).vanish()
     world.set_room_for_definitions(False, is_stuck=True)
