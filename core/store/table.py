@@ -27,6 +27,7 @@ ROOM_BYTES_MIN = 1 << 20  # what a commit of some changes takes at most; SQLite 
 CHANGE_BYTES = 8 << 10  # a page of the database and one of its log, for each change that waits for its commit
 ROW_BYTES = 64  # what a row has beside its key and value
 FILL = 4  # a row takes its bytes in the database and in its log, in pages that may be half empty
+NEARLY_FULL_BYTES = 1 << 30  # free, at a stop: others may take all of it before the next start
 LOG_BYTES = 4 << 20  # some 1,000 pages, so many as SQLite's log has before it is copied back
 SLICE_MAX = 1_000  # changes that a commit writes, or forgets, in one step: some milliseconds
 _LOG_TABLE = "log"
@@ -282,6 +283,20 @@ class Definitions:
             self.commit(self.begin_commit())
         finally:
             self._connection.close()
+            self._leave_room()
+
+    def _leave_room(self) -> None:
+        """Keep the room of the database's log for the next start on a disk that is nearly full.
+
+        SQLite deletes a log that is all in the database, and takes one of zeros for an empty one.
+        """
+        with suppress(DiskFullError, OSError):
+            if free_bytes(self.path.parent) < NEARLY_FULL_BYTES and not self._log_path.exists():
+                fd = os.open(self._log_path, os.O_RDWR | os.O_CREAT | os.O_EXCL, self.path.stat().st_mode & 0o777)
+                try:
+                    allocate(fd, self._log_path, 0, LOG_BYTES)
+                finally:
+                    os.close(fd)
 
     def _apply(self, name: str, changes: list[tuple[bytes, bytes | None]]) -> None:
         """Write the changes of one table; its name was checked against _NAME."""

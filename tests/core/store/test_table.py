@@ -187,6 +187,34 @@ def test_a_commit_gives_the_log_of_the_database_room_ahead_where_that_can_be_had
     definitions.close()
 
 
+def test_the_log_of_the_database_keeps_its_room_over_a_clean_stop_on_a_full_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(table_module, "free_bytes", lambda _: 0)
+    for i in range(3):
+        definitions = Definitions.open(tmp_path / "d.db")
+        table = definitions.table("t")
+        assert dict(table.items()) == {b"%d" % k: b"v" for k in range(i)}
+        table.put(b"%d" % i, b"v")
+        definitions.close()
+        assert (tmp_path / "d.db-wal").stat().st_blocks * 512 >= LOG_BYTES
+        assert rows_on_disk(tmp_path / "d.db", "t") == {b"%d" % k: b"v" for k in range(i + 1)}
+
+
+def test_a_stop_on_a_disk_without_room_leaves_what_the_next_start_can_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(table_module, "free_bytes", lambda _: 0)
+    definitions = Definitions.open(tmp_path / "d.db")
+    definitions.table("t").put(b"k", b"v")
+    commit(definitions)
+
+    def refuse(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    definitions.close()
+    definitions = Definitions.open(tmp_path / "d.db")
+    assert dict(definitions.table("t").items()) == {b"k": b"v"}
+    definitions.close()
+
+
 def test_many_small_changes_want_no_more_room_than_their_rows_take(tmp_path, monkeypatch):
     definitions = Definitions.open(tmp_path / "d.db")
     monkeypatch.setattr(table_module, "free_bytes", lambda _: 64 << 20)
