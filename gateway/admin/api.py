@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, Header, Query, Request, Response
@@ -20,6 +21,7 @@ from gateway.admin.lineage import LINEAGE
 from gateway.admin.live import LiveFeed
 from gateway.admin.login import Looker
 from gateway.admin.management.failures import answer_failure, answer_wrong
+from gateway.admin.management.keeping import keep
 from gateway.admin.management.router import MANAGEMENT
 from gateway.admin.ours.router import OURS
 from gateway.admin.paths import RequestsAsSent
@@ -64,13 +66,27 @@ def make_api(view: AdminView, feed: LiveFeed) -> FastAPI:
     api.include_router(OURS)
     api.include_router(CONSOLE)
     api.include_router(LINEAGE)
-    api.add_middleware(Shortcut, answer_failure=answer_failure)  # the innermost: what is added later goes first
+    api.add_middleware(Shortcut, answer_failure=answer_failure)  # innermost: what is added later goes first
     api.add_middleware(ChangesTold)
     api.add_middleware(RequestsAsSent)
     api.add_middleware(SameSite)
-    api.add_exception_handler(AnyHTTPException, answer_failure)
+    api.add_exception_handler(AnyHTTPException, _answer_failure)
     api.add_exception_handler(RequestValidationError, answer_wrong)
     return api
+
+
+async def _answer_failure(request: Request, failure: Exception) -> Response:
+    """Answer a failure; that a thing to be deleted is not there, once no killed process would have it again."""
+    if (
+        request.method == "DELETE"
+        and isinstance(failure, AnyHTTPException)
+        and failure.status_code == HTTPStatus.NOT_FOUND
+    ):
+        try:
+            await keep(request.app.state.view.broker)
+        except AnyHTTPException as busy:
+            failure = busy
+    return await answer_failure(request, failure)
 
 
 @ROUTES.head("/healthz", include_in_schema=False)

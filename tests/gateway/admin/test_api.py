@@ -3,18 +3,22 @@ from __future__ import annotations
 import asyncio
 import gc
 import re
+import threading
 import weakref
 
 import httpx
 import pytest
 
+from core.errors import DiskFullError
+from core.store.table import Definitions
 from gateway.admin.api import make_api
 from gateway.admin.live import LiveFeed
 from gateway.settings.models import AdminSettings
-from tests.support.admin import make_view
+from tests.support.admin import make_view, managed_gateway
 from tests.support.gateway import ANY_PORT, running_gateway
 
 pytestmark = pytest.mark.asyncio
+POLICY = {"pattern": "q", "definition": {"max-length": 1}}
 
 
 async def _client(gateway):
@@ -117,3 +121,36 @@ async def test_the_description_names_what_stands_in_paths_and_how_requests_are_r
                 named = {one["name"] for one in about.get("parameters", ()) if one["in"] == "path"}
                 assert named == set(re.findall(r"{(.*?)}", path)), path
                 assert {"400", "401", "404", "503"} <= about["responses"].keys(), path
+
+
+async def test_a_thing_that_a_deletion_took_is_told_gone_when_that_is_durable(tmp_path, monkeypatch):
+    async with managed_gateway(tmp_path) as (_, client):
+        assert (await client.put("/api/policies/%2F/one", json=POLICY)).status_code == 201
+        may_commit, commit = threading.Event(), Definitions.commit_in_slices
+
+        def commit_later(definitions, snapshot):
+            may_commit.wait()
+            yield from commit(definitions, snapshot)
+
+        monkeypatch.setattr(Definitions, "commit_in_slices", commit_later)
+        deletions = [asyncio.create_task(client.delete("/api/policies/%2F/one")) for _ in range(2)]
+        try:
+            done, _ = await asyncio.wait(deletions, timeout=0.3)
+            assert not done
+            assert (await client.get("/api/policies/%2F/one")).status_code == 404
+        finally:
+            may_commit.set()
+        assert sorted([(await one).status_code for one in deletions]) == [204, 404]
+
+
+async def test_that_there_is_nothing_to_delete_is_not_told_while_a_deletion_waits_for_room(tmp_path, monkeypatch):
+    async with managed_gateway(tmp_path) as (_, client):
+        assert (await client.put("/api/policies/%2F/one", json=POLICY)).status_code == 201
+        assert (await client.delete("/api/policies/%2F/none")).status_code == 404
+
+        def refuse(_definitions, _slices):
+            raise DiskFullError("definitions.db")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Definitions, "_write", refuse)
+            assert [(await client.delete("/api/policies/%2F/one")).status_code for _ in range(2)] == [503, 503]
