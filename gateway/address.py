@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 PORT_MAX = 65_535
 UNIX = "unix:"  # in front of a path, in place of HOST:PORT
+UNIX_MODE = 0o666  # of its file: to connect one must be able to write, and the folder says who may
 UNIX_HOST = "unix"  # stands for the host of a client at a Unix socket
 UNKNOWN_HOST = b"\x00" * 8
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ClassVar, NamedTuple, Protocol
 
 from core.metrics import DoorMetrics
+from gateway.address import UNIX_MODE
 from gateway.auth.recheck import Visitor
 from gateway.inventory import Inventory
 from gateway.net.paces import ListenerRates
@@ -46,6 +47,7 @@ class Listen(NamedTuple):
         websocket: The path of a WebSocket that carries the protocol; empty: nothing does.
         client_id_from: Where a client's certificate has the client identifier; None: nowhere.
         ways: The authenticators that count there; None: all.
+        mode: The rights of the file of a Unix socket.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Listen(NamedTuple):
     rates: ListenerRates = ListenerRates()
     client_id_from: NameSource | None = None
     ways: Ways = None
+    mode: int = UNIX_MODE
 
 
 def find_listening(name: str, setting: str | Sequence[ListenSettings]) -> list[Listen]:
@@ -80,6 +83,7 @@ def _make_listen(name: str, entry: ListenSettings) -> Listen:
             entry.total_bytes_out_rate,
         ),
         ways=entry.ways,
+        mode=int(entry.mode, 8) if entry.mode else UNIX_MODE,
     )
     if not isinstance(entry, MqttListenSettings):
         return listen

@@ -40,7 +40,7 @@ class Listeners:
             address, layers = self.carry(listen)
             name = told_name(listen)
             own = endpoint.at(door.connect_at(listen), listen.connections_max, listen.rates, listen.ways)
-            listener = Listener(name, own, *address, layers, is_proxied=bool(listen.proxies))
+            listener = Listener(name, own, *address, layers, is_proxied=bool(listen.proxies), mode=listen.mode)
             bound = await listener.start()
             first.setdefault(listen.name, bound)
             self.note(door.name, name, bound)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
-from gateway.address import UNIX, format_address
+from gateway.address import UNIX, UNIX_MODE, format_address
 from gateway.net.endpoint import Endpoint
 from gateway.net.layered_transport import LayeredTransport
 from gateway.net.streams.layer import LayerFactory
@@ -23,7 +23,6 @@ LOGGER = logging.getLogger(__name__)
 _UNACKED_AT = 24  # of Linux's struct tcp_info; of a socket that listens: connections that wait
 _TCP_INFO_BYTES = 28
 RETRY_S = 1.0
-UNIX_MODE = 0o666  # to connect one must be able to write: the folder's rights count, and not the umask
 BACKLOG = 4096  # a fleet that reconnects at once; the kernel's own limit applies too
 
 
@@ -49,6 +48,7 @@ class Listener:
         make_layers: LayerFactory | None = None,
         *,
         is_proxied: bool = False,
+        mode: int = UNIX_MODE,
     ) -> None:
         self._name = name
         self._endpoint = endpoint
@@ -56,6 +56,7 @@ class Listener:
         self._port = port
         self._make_layers = make_layers
         self._is_proxied = is_proxied
+        self._mode = mode
         self._servers: list[asyncio.Server] = []
         self._sockets: list[socket.socket] = []  # ours too: the kernel keeps what connects while no server listens
         self._resuming: asyncio.Task[None] | None = None
@@ -70,8 +71,9 @@ class Listener:
         try:
             if self._host.startswith(UNIX):
                 path = self._host.removeprefix(UNIX)
-                server = await loop.create_unix_server(self._connect, path, backlog=BACKLOG)
-                os.chmod(path, UNIX_MODE)  # noqa: PTH101 - a call of the system, like the bind before it
+                server = await loop.create_unix_server(self._connect, path, backlog=BACKLOG, start_serving=False)
+                os.chmod(path, self._mode)  # noqa: PTH101 - a call of the system, like the bind before it
+                await server.start_serving()  # not before: nobody else may come in meanwhile
             else:
                 server = await loop.create_server(
                     self._connect, self._host or None, self._port, backlog=BACKLOG, reuse_address=True

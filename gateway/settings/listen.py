@@ -10,11 +10,12 @@ from typing import Annotated, Any, Literal, Protocol
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from core.settings import Limit
-from gateway.address import UNIX, PortError, check_host, parse_address
+from gateway.address import UNIX, UNIX_MODE, PortError, check_host, parse_address
 from gateway.settings.way_names import CERTIFICATE, Ways
 
 OFF = "off"
 ANY_PATH = "*"
+OWN_RIGHTS = 0o600  # to connect one must be able to write
 TAGS = ("listen-text", "listen-list")  # of the two ways to write the setting, in pydantic's errors; no operator's words
 
 
@@ -65,6 +66,16 @@ def _check_network(text: str) -> str:
 def _check_path(text: str) -> str:
     if text and text != ANY_PATH and not text.startswith("/"):
         raise ValueError("must be a path that begins with /, such as /mqtt, or * for any")
+    return text
+
+
+def _check_mode(text: str) -> str:
+    try:
+        mode = int(text, 8) if text else UNIX_MODE
+    except ValueError as error:
+        raise ValueError("must be rights in octal, such as 0660") from error
+    if mode & OWN_RIGHTS != OWN_RIGHTS or mode & ~UNIX_MODE:
+        raise ValueError("must let the gateway's own user read and write, and nobody run it: such as 0660 or 0600")
     return text
 
 
@@ -136,6 +147,8 @@ class ListenSettings(BaseModel, frozen=True, extra="forbid"):
     """One address of a list `listen`; an address without anything else may be written as text."""
 
     address: Annotated[Address, AfterValidator(_check_listed)]  # HOST:PORT, port 0 picks one; or unix:PATH
+    # rights of the file of a Unix socket, in octal, such as 0660; empty: 0666, all who reach its folder may connect
+    mode: Annotated[str, AfterValidator(_check_mode)] = ""
     # TLS for this address; none: connections are neither private nor protected from changes
     tls: TlsSettings | None = None
     proxies: tuple[Network, ...] = ()  # networks of proxies that name their clients by the PROXY protocol: 10.0.0.0/8
@@ -148,6 +161,12 @@ class ListenSettings(BaseModel, frozen=True, extra="forbid"):
     total_bytes_rate: Limit = 0  # bytes of bodies a second that all clients of this address publish, 0: any number
     total_messages_out_rate: Limit = 0  # messages a second that all clients of this address are sent, 0: any number
     total_bytes_out_rate: Limit = 0  # bytes of bodies a second that all clients of this address are sent, 0: any number
+
+    @model_validator(mode="after")
+    def _check_socket(self) -> ListenSettings:
+        if self.mode and not self.address.startswith(UNIX):
+            raise ValueError("mode is for the file of a Unix socket: address = 'unix:PATH'")
+        return self
 
     @model_validator(mode="after")
     def _check_certificate(self) -> ListenSettings:

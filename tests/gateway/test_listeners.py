@@ -167,12 +167,16 @@ async def test_unix_sockets_are_told_by_their_path_and_are_gone_after_the_stop(t
 
 
 @pytest.mark.asyncio
-async def test_folder_of_a_unix_socket_says_who_may_connect_and_not_the_umask(tmp_path):
+@pytest.mark.parametrize("mode", [None, "0660", "600"])
+async def test_folder_or_mode_of_a_unix_socket_says_who_may_connect_and_not_the_umask(tmp_path, mode):
     path = tmp_path / "mqtt.sock"
+    listen = f"unix:{path}" if mode is None else [{"address": f"unix:{path}", "mode": mode}]
     before = os.umask(0o027)  # as the systemd unit has it
     try:
-        async with running_gateway(tmp_path / "data", mqtt=MqttSettings(listen=f"unix:{path}")):
-            assert stat.S_IMODE(path.stat().st_mode) == 0o666
+        async with running_gateway(tmp_path / "data", mqtt=MqttSettings(listen=listen)):
+            assert stat.S_IMODE(path.stat().st_mode) == int(mode or "666", 8)
+            _, writer = await asyncio.open_unix_connection(path)
+            writer.close()
     finally:
         os.umask(before)
 

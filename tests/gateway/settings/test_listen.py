@@ -50,6 +50,12 @@ def test_a_list_has_addresses_as_text_and_as_tables():
         ([{"address": "h:1", "client_id_from": "dns"}], "client_id_from needs tls with client_ca"),
         ([{"address": "h:1", "tls": {"certificate": "a", "version_min": "1.1"}}], "'1.2' or '1.3'"),
         (["off"], "an empty list closes the door"),
+        ([{"address": "h:1", "mode": "0660"}], "mode is for the file of a Unix socket"),
+        ([{"address": "unix:/a", "mode": "rw"}], "must be rights in octal"),
+        ([{"address": "unix:/a", "mode": "0680"}], "must be rights in octal"),
+        ([{"address": "unix:/a", "mode": "0466"}], "must let the gateway's own user read and write"),
+        ([{"address": "unix:/a", "mode": "0777"}], "and nobody run it"),
+        ([{"address": "unix:/a", "mode": "-660"}], "such as 0660 or 0600"),
         ([{"address": "127.0.0.1:1", "tls": {}}], "Field required"),
         (
             [{"address": "127.0.0.1:1", "tls": {"certificate": "a", "client_certificate": "maybe"}}],
@@ -86,6 +92,7 @@ def test_websockets_are_for_mqtt():
 
 
 def test_addresses_are_told_in_one_line():
+    assert str(ListenSettings(address="unix:/a", mode="0660")) == "unix:/a (mode 0660)"
     tls = TlsSettings(certificate=Path("a.pem"), key=Path("b.pem"))
     assert str(ListenSettings(address="h:1")) == "h:1"
     assert str(ListenSettings(address="h:1", tls=tls)) == "h:1 (tls certificate=a.pem key=b.pem)"
