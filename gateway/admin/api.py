@@ -7,7 +7,7 @@ import json
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from fastapi import APIRouter, FastAPI, Header, Query, Request, Response
+from fastapi import FastAPI, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CollectorRegistry
@@ -26,6 +26,7 @@ from gateway.admin.management.router import MANAGEMENT
 from gateway.admin.ours.router import OURS
 from gateway.admin.paths import RequestsAsSent
 from gateway.admin.queue_metrics import QueuesCollector
+from gateway.admin.routes import Routes
 from gateway.admin.same_site import SameSite
 from gateway.admin.schemas import Health, Readiness
 from gateway.admin.shortcut import Shortcut
@@ -34,7 +35,7 @@ from gateway.amqp.definition_rows import DEFAULT_VHOST
 from gateway.amqp.inventory import describe_queue
 from gateway.version import VERSION
 
-ROUTES = APIRouter()
+ROUTES = Routes()
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"description": "The request is not well formed, or what it asks for cannot be done."},
     401: {"description": "A login is needed, or may not do that."},
@@ -60,12 +61,12 @@ def make_api(view: AdminView, feed: LiveFeed) -> FastAPI:
     )
     api.state.view = view
     api.state.feed = feed
-    api.include_router(ROUTES)
-    api.include_router(EXPLANATIONS)
-    api.include_router(MANAGEMENT)
-    api.include_router(OURS)
-    api.include_router(CONSOLE)
-    api.include_router(LINEAGE)
+    ROUTES.add_to(api)
+    EXPLANATIONS.add_to(api)
+    MANAGEMENT.add_to(api)
+    OURS.add_to(api)
+    CONSOLE.add_to(api)
+    LINEAGE.add_to(api)
     api.add_middleware(Shortcut, answer_failure=answer_failure)  # innermost: what is added later goes first
     api.add_middleware(ChangesTold)
     api.add_middleware(RequestsAsSent)

@@ -8,13 +8,14 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Annotated, NamedTuple
 
-from fastapi import APIRouter, Depends, Header, HTTPException, Request, Response
+from fastapi import Depends, Header, HTTPException, Request, Response
 from fastapi.responses import StreamingResponse
 
 from gateway.admin.live import LiveFeed, TooManyFollowersError
 from gateway.admin.login import Looker
+from gateway.admin.routes import Routes
 
-CONSOLE = APIRouter()
+CONSOLE = Routes()
 KINDS = {
     "css": "text/css; charset=utf-8",
     "html": "text/html; charset=utf-8",

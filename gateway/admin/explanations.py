@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, HTTPException, Query, Response
+from fastapi import HTTPException, Query, Response
 
 from gateway.admin.explain import MissingError, QuestionError, explain_exchange, explain_topic
 from gateway.admin.explain_publish import Publish, explain_publish
 from gateway.admin.explain_queue import explain_queue
 from gateway.admin.explain_right import Action, Right, explain_right
 from gateway.admin.login import Looker
+from gateway.admin.routes import Routes
 from gateway.admin.schemas import (
     ExchangeExplanation,
     Explanation,
@@ -21,7 +22,7 @@ from gateway.admin.schemas import (
 from gateway.admin.view import View
 from gateway.amqp.definition_rows import DEFAULT_VHOST
 
-EXPLANATIONS = APIRouter(prefix="/api/explain")
+EXPLANATIONS = Routes(prefix="/api/explain")
 HEADERS_MAX = 64
 Topic = Annotated[str | None, Query(min_length=1, max_length=65_535)]
 Short = Annotated[str, Query(max_length=255)]

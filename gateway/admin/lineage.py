@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Query
+from fastapi import HTTPException, Query
 from pydantic import BaseModel, Field
 
 from core.broker import Broker
@@ -26,6 +26,7 @@ from gateway.admin.management.failures import bad_request
 from gateway.admin.ours.sessions import tell_session
 from gateway.admin.outcomes import Outcomes, letter_of
 from gateway.admin.paths import PathName
+from gateway.admin.routes import Routes
 from gateway.admin.steps import walk
 from gateway.admin.stored import StoredRecord
 from gateway.admin.view import AdminView, View
@@ -34,7 +35,7 @@ from gateway.door import Door
 from gateway.inventory import FateEntry, SubscriptionEntry, text_of
 from gateway.rocketmq.topic_table import queue_key
 
-LINEAGE = APIRouter(prefix="/api/lmq", tags=["lmq"])
+LINEAGE = Routes(prefix="/api/lmq", tags=("lmq",))
 COUNT_MAX = 200
 OFFSET_MAX = (1 << 63) - 1
 QUEUES_MAX = 100  # told of a message at once

@@ -23,7 +23,6 @@ from gateway.settings.way_names import Ways
 
 WEB_SERVER = "127.0.0.1"  # a web server there may say X-Forwarded-For; without it uvicorn asks FORWARDED_ALLOW_IPS
 NOWHERE = "/api/lmq/nowhere/at/all"
-WARM_AFTER_S = 3.0  # the first request finds the routes made, a gateway that is gone by then has not paid for it
 STOP_S = 1.0  # requests that take longer are dropped
 
 
@@ -75,8 +74,8 @@ async def _hang_up() -> dict[str, Any]:
     return {"type": "http.disconnect"}
 
 
-async def find_no_route(api: FastAPI) -> None:
-    """Ask for what is not there: so all routes are looked at, which FastAPI makes when they are first looked at.
+async def warm_up(api: FastAPI) -> None:
+    """Ask for what is not there: so all is made that an application makes when it is first asked.
 
     And answer something in parts, which loads more.
     """
@@ -132,8 +131,6 @@ class AdminServer:
         )
         self._server = _Server(config)
         self._task: asyncio.Task[None] | None = None
-        self._api = api
-        self._warming: asyncio.Task[None] | None = None
 
     def _connect(self, **given: Any) -> asyncio.Protocol:  # noqa: ANN401 - uvicorn's own
         """Return the protocol of a new connection."""
@@ -156,20 +153,12 @@ class AdminServer:
         """Serve."""
         self._task = asyncio.create_task(self._server.serve([self._sock]), name="admin")
         await self._server.is_started.wait()
-        self._warming = asyncio.create_task(self._warm_up(), name="admin routes")
-
-    async def _warm_up(self) -> None:
-        """Have the routes made, which takes a tenth of a second, beside the loop."""
-        await asyncio.sleep(WARM_AFTER_S)
-        await asyncio.to_thread(asyncio.run, find_no_route(self._api))
 
     async def stop(self) -> None:
         """Answer what is under way, then close."""
         if self._task is None:
             return
         self._server.should_exit = True
-        if self._warming is not None:
-            self._warming.cancel()
         for waiting in list(self._waiting):
             waiting.abort()
         with contextlib.suppress(TimeoutError, asyncio.CancelledError):

@@ -1,6 +1,6 @@
 """RabbitMQ's management HTTP API, with its paths and field names, over the gateway's own inventory.
 
-One module for each kind of thing (`queues`, `exchanges`, ...), each with an `APIRouter` that `router.MANAGEMENT`
+One module for each kind of thing (`queues`, `exchanges`, ...), each with `Routes` that `router.MANAGEMENT`
 joins. A route takes `View` (what there is) and says what callers may ask: `Looker` where it only answers, `Member`
 where it changes what the member's rights allow (it asks `caller.may` and `caller.check`), `Administrator` for the rest.
 It answers as RabbitMQ does: lists by `listing.answer_list`, which pages, sorts and filters in steps; refusals by

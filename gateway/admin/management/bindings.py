@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 from urllib.parse import quote, quote_plus, unquote_plus
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pamqp.commands import Exchange as ExchangeMethod, Queue as QueueMethod
 
 from gateway.admin.login import Looker, Member
@@ -32,12 +32,13 @@ from gateway.admin.paths import PathName
 from gateway.admin.rosters.part import Part
 from gateway.admin.rosters.roster import Roster
 from gateway.admin.rosters.walked_parts import OrderedPart
+from gateway.admin.routes import Routes
 from gateway.admin.view import AdminView, View
 from gateway.amqp.exchanges import HEADERS, Binding, Exchange
 from gateway.amqp.header_match import ALL, X_MATCH
 from gateway.amqp.queues import VirtualHost
 
-BINDINGS = APIRouter()
+BINDINGS = Routes()
 QUEUE = "queue"
 EXCHANGE = "exchange"
 Letter = Literal["q", "e"]

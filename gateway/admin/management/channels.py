@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from gateway.admin.login import Caller, Looker
 from gateway.admin.management.connections import peer_of
@@ -17,12 +17,13 @@ from gateway.admin.paths import PathName
 from gateway.admin.rosters.part import Part
 from gateway.admin.rosters.roster import Roster
 from gateway.admin.rosters.walked_parts import WalkedPart
+from gateway.admin.routes import Routes
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
 from gateway.amqp.inventory import AmqpInventory, OpenChannel, OpenConsumer, channels_of
 from gateway.inventory import ChannelEntry, ConnectionEntry, ConsumerEntry
 
-CHANNELS = APIRouter()
+CHANNELS = Routes()
 
 
 @CHANNELS.get("/channels")

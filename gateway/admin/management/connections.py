@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, NamedTuple
 
-from fastapi import APIRouter, Header, Response
+from fastapi import Header, Response
 
 from gateway.admin.login import Administrator, Caller, Looker
 from gateway.admin.management.failures import not_found
@@ -16,11 +16,12 @@ from gateway.admin.paths import PathName
 from gateway.admin.rosters.part import Part
 from gateway.admin.rosters.roster import Roster
 from gateway.admin.rosters.walked_parts import WalkedPart
+from gateway.admin.routes import Routes
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
 from gateway.inventory import ConnectionEntry, take_each
 
-CONNECTIONS = APIRouter()
+CONNECTIONS = Routes()
 PROTOCOLS = {"amqp": "AMQP 0-9-1", "mqtt": "MQTT", "rocketmq": "RocketMQ"}
 REASON = "Closed via management API"
 Placed = tuple[str, ConnectionEntry]  # with the door

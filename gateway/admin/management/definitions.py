@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import chain
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 
 from core.errors import LmqError
@@ -27,11 +27,12 @@ from gateway.admin.management.listing import JSON, Item
 from gateway.admin.management.names import LIKE
 from gateway.admin.management.places import get_vhost
 from gateway.admin.paths import PathName
+from gateway.admin.routes import Routes
 from gateway.admin.steps import Steps, let_go, walk
 from gateway.admin.view import AdminView, View
 from gateway.version import VERSION
 
-DEFINITIONS = APIRouter()
+DEFINITIONS = Routes()
 
 
 @DEFINITIONS.get("/definitions")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from pamqp.commands import Exchange
 
 from gateway.admin.login import Member
@@ -14,9 +14,10 @@ from gateway.admin.management.declared import ExchangeBody
 from gateway.admin.management.failures import CHANGED
 from gateway.admin.management.places import get_exchange, get_vhost
 from gateway.admin.paths import PathName
+from gateway.admin.routes import Routes
 from gateway.admin.view import View
 
-EXCHANGE_ACTIONS = APIRouter()
+EXCHANGE_ACTIONS = Routes()
 
 
 @EXCHANGE_ACTIONS.put("/exchanges/{vhost}/{name}", status_code=201, response_class=Response, responses=CHANGED)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from gateway.admin.login import Looker
 from gateway.admin.management.argument_values import exchange_arguments
 from gateway.admin.management.listing import Asked, Item, Kind, answer_list
 from gateway.admin.management.places import Scope, find_scope, find_vhosts, get_exchange, see_vhost
 from gateway.admin.paths import PathName
+from gateway.admin.routes import Routes
 from gateway.admin.view import AdminView, View
 from gateway.amqp.exchanges import Exchange
 from gateway.amqp.queues import VirtualHost
 
-EXCHANGES = APIRouter()
+EXCHANGES = Routes()
 Placed = tuple[VirtualHost, Exchange]
 
 

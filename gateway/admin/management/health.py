@@ -5,16 +5,17 @@ from __future__ import annotations
 import time
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Response
+from fastapi import Path, Response
 
 from gateway.admin.login import Looker
 from gateway.admin.management.listing import Item
 from gateway.admin.management.names import CLUSTER
 from gateway.admin.management.places import see_vhost
 from gateway.admin.paths import PathName
+from gateway.admin.routes import Routes
 from gateway.admin.view import View
 
-HEALTH = APIRouter()
+HEALTH = Routes()
 FAILED = 503
 # What RabbitMQ's check understands, in lower case, and the listeners here that it stands for.
 PROTOCOLS = {

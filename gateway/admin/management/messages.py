@@ -6,7 +6,6 @@ import base64
 import binascii
 from typing import Annotated, Literal
 
-from fastapi import APIRouter
 from pamqp.commands import Basic
 from pydantic import BaseModel, Field
 
@@ -19,9 +18,10 @@ from gateway.admin.management.listing import Item
 from gateway.admin.management.places import get_queue, get_vhost, real_name
 from gateway.admin.management.properties import read_properties, tell_properties
 from gateway.admin.paths import PathName
+from gateway.admin.routes import Routes
 from gateway.admin.view import View
 
-MESSAGES = APIRouter()
+MESSAGES = Routes()
 COUNT_MAX = 1_000
 BASE64 = "base64"
 ACKS = ("ack_requeue_false", "reject_requeue_false")

@@ -7,14 +7,13 @@ import platform
 import time
 from collections.abc import Iterator
 
-from fastapi import APIRouter
-
 from core.metrics import DoorMetrics
 from gateway.admin.login import Caller, Looker, Member, Monitor
 from gateway.admin.management.failures import not_found
 from gateway.admin.management.listing import Item
 from gateway.admin.management.names import CLUSTER, LIKE, NODE
 from gateway.admin.paths import PathName
+from gateway.admin.routes import Routes
 from gateway.admin.schemas import DoorOverview, EndingCertificate, Overview
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
@@ -30,7 +29,7 @@ MEMORY_PARTS = (  # of RabbitMQ's processes, which clients of its API want to re
     *("quorum_ets", "metadata_store_ets", "other_ets", "binary", "msg_index", "code", "atom"),
     *("allocated_unused", "reserved_unallocated"),
 )
-OVERVIEW = APIRouter()
+OVERVIEW = Routes()
 PROTOCOLS = {"amqp": "amqp091", "mqtt": "mqtt", "admin": "http"}  # by door, RabbitMQ's word in counts of logins
 GOOD = ("known", "anonymous")  # outcomes of logins that let a client in
 

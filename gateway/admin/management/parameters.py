@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
-
 from gateway.admin.login import Administrator, Looker, Member
 from gateway.admin.management.failures import bad_request, not_found
 from gateway.admin.management.listing import Item
 from gateway.admin.management.names import CLUSTER
 from gateway.admin.management.places import see_vhost
 from gateway.admin.paths import PathName
+from gateway.admin.routes import Routes
 from gateway.admin.view import View
 
-PARAMETERS = APIRouter()
+PARAMETERS = Routes()
 CLUSTER_NAME = "cluster_name"
 
 

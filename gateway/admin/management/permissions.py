@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import BaseModel, Field
 
 from gateway.admin.login import Administrator
@@ -15,6 +15,7 @@ from gateway.admin.management.listing import Asked, Item, Kind, answer_list
 from gateway.admin.management.places import get_vhost
 from gateway.admin.management.users import get_user
 from gateway.admin.paths import PathName
+from gateway.admin.routes import Routes
 from gateway.admin.view import AdminView, View
 from gateway.auth.credentials import GUEST
 from gateway.auth.stored_users import NAME_BYTES_MAX
@@ -22,7 +23,7 @@ from gateway.auth.user_rows import PLACES, KeyRow, NameRow
 from gateway.regex import compile_regex
 from gateway.settings.rules import PATTERN_CHARS_MAX
 
-PERMISSIONS = APIRouter()
+PERMISSIONS = Routes()
 Expression = Annotated[str, Field(max_length=PATTERN_CHARS_MAX)]
 
 

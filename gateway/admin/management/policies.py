@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Response
+from fastapi import HTTPException, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.admin.login import Caller, Looker, Member
@@ -14,12 +14,13 @@ from gateway.admin.management.keeping import keep
 from gateway.admin.management.listing import Asked, Item, Kind, Question, answer_list
 from gateway.admin.management.places import Scope, find_scope, find_vhosts, get_vhost, see_vhost
 from gateway.admin.paths import PathName
+from gateway.admin.routes import Routes
 from gateway.admin.view import AdminView, View
 from gateway.amqp.policies import ALL, InvalidPolicyError, Policy
 from gateway.amqp.policy_keys import NO_MEANING, term_of
 
-POLICIES = APIRouter()
-OPERATOR_POLICIES = APIRouter()
+POLICIES = Routes()
+OPERATOR_POLICIES = Routes()
 NAME_BYTES_MAX = 255
 
 
@@ -34,7 +35,7 @@ class PolicyBody(BaseModel):
     apply_to: Annotated[str, Field(alias="apply-to")] = ALL
 
 
-def _add_routes(router: APIRouter, path: str, *, is_operator: bool) -> None:
+def _add_routes(router: Routes, path: str, *, is_operator: bool) -> None:
     """Add the routes of policies of one sort."""
 
     @router.get(path)

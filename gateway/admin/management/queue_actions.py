@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from pamqp.commands import Queue
 from pydantic import BaseModel
 
@@ -15,9 +15,10 @@ from gateway.admin.management.declared import QueueBody
 from gateway.admin.management.failures import CHANGED
 from gateway.admin.management.places import get_queue, get_vhost
 from gateway.admin.paths import PathName
+from gateway.admin.routes import Routes
 from gateway.admin.view import View
 
-QUEUE_ACTIONS = APIRouter()
+QUEUE_ACTIONS = Routes()
 
 
 class ActionBody(BaseModel):

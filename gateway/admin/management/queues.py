@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from gateway.admin.activity import Rates
 from gateway.admin.login import Looker
@@ -20,6 +20,7 @@ from gateway.admin.paths import PathName
 from gateway.admin.queue_ends import NO_ENDS, Ends, find_ends_of
 from gateway.admin.rosters.queue_parts import AmqpPart
 from gateway.admin.rosters.roster import Roster
+from gateway.admin.routes import Routes
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
 from gateway.amqp.argument_rules import QUEUE_TYPE
@@ -31,7 +32,7 @@ from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
 from gateway.inventory import text_of
 
-QUEUES = APIRouter()
+QUEUES = Routes()
 CONSUMERS_MAX = 100  # told of one queue
 STANDING = {"rate": 0.0}  # of most queues
 Placed = tuple[VirtualHost, SharedQueue]

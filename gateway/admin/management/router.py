@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
-
 from gateway.admin.management.bindings import BINDINGS
 from gateway.admin.management.channels import CHANNELS
 from gateway.admin.management.connections import CONNECTIONS
@@ -22,8 +20,9 @@ from gateway.admin.management.user_limits import USER_LIMITS
 from gateway.admin.management.users import USERS
 from gateway.admin.management.vhost_limits import VHOST_LIMITS
 from gateway.admin.management.vhosts import VHOSTS
+from gateway.admin.routes import Routes
 
-MANAGEMENT = APIRouter(prefix="/api", tags=["management"])
+MANAGEMENT = Routes(prefix="/api", tags=("management",))
 for routes in (
     OVERVIEW,
     HEALTH,
@@ -45,4 +44,4 @@ for routes in (
     DEFINITIONS,
     PARAMETERS,
 ):
-    MANAGEMENT.include_router(routes)
+    MANAGEMENT.include(routes)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
-
 from gateway.admin.login import Administrator
 from gateway.admin.management.declared import LimitBody
 from gateway.admin.management.failures import bad_request, not_found
 from gateway.admin.management.keeping import keep
 from gateway.admin.management.listing import Item
 from gateway.admin.paths import PathName
+from gateway.admin.routes import Routes
 from gateway.admin.view import AdminView, View
 from gateway.auth.credentials import GUEST
 from gateway.auth.user_quotas import NAMES, NO_LIMIT, find_fault
 
-USER_LIMITS = APIRouter()
+USER_LIMITS = Routes()
 
 
 @USER_LIMITS.get("/user-limits")

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable
 from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from pydantic import BaseModel, BeforeValidator, Field
 
 from gateway.admin.changes_told import FIELDS
@@ -18,13 +18,14 @@ from gateway.admin.management.failures import CHANGED, bad_request, not_found
 from gateway.admin.management.keeping import keep
 from gateway.admin.management.listing import Asked, Item, Kind, answer_list
 from gateway.admin.paths import PathName
+from gateway.admin.routes import Routes
 from gateway.admin.view import AdminView, View
 from gateway.auth.credentials import OWN_PREFIX
 from gateway.auth.settings_users import SECRET_LENGTH_MIN
 from gateway.auth.stored_users import NAME_BYTES_MAX
 from gateway.auth.users import PasswordHashError, User, hash_password, read_rabbitmq_hash, write_rabbitmq_hash
 
-USERS = APIRouter()
+USERS = Routes()
 PASSWORD_CHARS_MAX = 8_192
 TAGS_MAX = 100
 SALT_BYTES = 4  # as RabbitMQ has it

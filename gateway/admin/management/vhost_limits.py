@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fastapi import APIRouter
-
 from gateway.admin.login import Administrator, Looker
 from gateway.admin.management.declared import LimitBody
 from gateway.admin.management.failures import bad_request
@@ -13,13 +11,14 @@ from gateway.admin.management.keeping import keep
 from gateway.admin.management.listing import Item
 from gateway.admin.management.places import find_scope, find_vhosts, get_vhost, see_vhost
 from gateway.admin.paths import PathName
+from gateway.admin.routes import Routes
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
 from gateway.amqp.host_profile import LIMITS, NO_LIMIT
 from gateway.amqp.queues import VirtualHost
 from gateway.auth.user_quotas import find_fault
 
-VHOST_LIMITS = APIRouter()
+VHOST_LIMITS = Routes()
 
 
 @VHOST_LIMITS.get("/vhost-limits")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import BaseModel, BeforeValidator, Field
 
 from gateway.admin.login import Administrator, Looker
@@ -15,12 +15,13 @@ from gateway.admin.management.listing import Asked, Item, Kind, answer_list
 from gateway.admin.management.names import NODE
 from gateway.admin.management.places import find_scope, find_vhosts, get_vhost, see_vhost
 from gateway.admin.paths import PathName
+from gateway.admin.routes import Routes
 from gateway.admin.view import AdminView, View
 from gateway.amqp.argument_rules import CLASSIC, TYPES
 from gateway.amqp.queues import VirtualHost
 from gateway.settings.models import VHOST_BYTES_MAX
 
-VHOSTS = APIRouter()
+VHOSTS = Routes()
 WAIT_S = 20.0  # for a deletion; it goes on afterwards
 TEXT_MAX = 4_096
 TAGS_MAX = 100

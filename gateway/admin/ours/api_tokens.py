@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from pydantic import BaseModel, Field
 
 from gateway.admin.changes_told import FIELDS
@@ -14,11 +14,12 @@ from gateway.admin.management.failures import bad_request, not_found
 from gateway.admin.management.keeping import keep
 from gateway.admin.management.listing import Asked, Item, Kind, answer_list
 from gateway.admin.paths import PathName
+from gateway.admin.routes import Routes
 from gateway.admin.scopes import SCOPES, covers
 from gateway.admin.view import AdminView, View
 from gateway.auth.api_tokens import NAME_BYTES_MAX, NEVER, ApiToken, TooManyTokensError
 
-API_TOKENS = APIRouter()
+API_TOKENS = Routes()
 DAY_S = 86_400
 USUAL_S = 90 * DAY_S
 Scope = Literal[SCOPES]  # type: ignore[valid-type] # the words of one tuple

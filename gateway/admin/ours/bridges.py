@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from core.metrics import BridgeMetrics
 from gateway.admin.login import Monitor
 from gateway.admin.management.listing import Asked, Item, Kind, answer_list
+from gateway.admin.routes import Routes
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
 from gateway.auth.credentials import OWN_PREFIX
 
-BRIDGES = APIRouter()
+BRIDGES = Routes()
 
 
 @BRIDGES.get("/bridges")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from gateway.admin.login import Monitor
 from gateway.admin.management.listing import Item
+from gateway.admin.routes import Routes
 from gateway.admin.view import View
 
-CHURN = APIRouter()
+CHURN = Routes()
 COUNT_MAX = 256
 
 

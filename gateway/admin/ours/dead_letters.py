@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from gateway.admin.asking import open_queue
 from gateway.admin.login import Looker
@@ -12,6 +12,7 @@ from gateway.admin.management.listing import Asked, Item, Kind, answer_list
 from gateway.admin.management.places import Scope, find_scope, find_vhosts
 from gateway.admin.ours.reading import read_one
 from gateway.admin.queue_ends import find_ends_of
+from gateway.admin.routes import Routes
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
 from gateway.amqp.inventory import count_messages
@@ -19,7 +20,7 @@ from gateway.amqp.letter_queues import find_letter_queues
 from gateway.inventory import text_of
 from gateway.rocketmq.topic_table import DEAD_PREFIX
 
-DEAD_LETTERS = APIRouter()
+DEAD_LETTERS = Routes()
 SOURCES_MAX = 20  # queues told by name that send theirs to one
 Senders = dict[tuple[str, str], list[str]]  # by virtual host and queue: the queues that send theirs there
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import Annotated, Literal, NamedTuple
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from core.errors import LmqError
 from core.message import StoredBatch
@@ -20,12 +20,13 @@ from gateway.admin.management.failures import bad_request, busy, not_found
 from gateway.admin.management.listing import Item
 from gateway.admin.ours.delayed_targets import Target, find_target
 from gateway.admin.ours.reading import read_one
+from gateway.admin.routes import Routes
 from gateway.admin.steps import Steps
 from gateway.admin.stored import StoredRecord
 from gateway.admin.view import AdminView, View
 from gateway.inventory import text_of
 
-DELAYED = APIRouter()
+DELAYED = Routes()
 LOOKED_AT_MAX = 20_000  # for one answer; `next` goes on from there
 COUNT_MAX = 500
 BATCH_COUNT = 256

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.responses import HTMLResponse
 
 from core.message import StoredBatch
@@ -16,12 +16,13 @@ from gateway.admin.login import Caller, Looker
 from gateway.admin.management.failures import not_found
 from gateway.admin.management.listing import Item
 from gateway.admin.ours.reading import find_queues
+from gateway.admin.routes import Routes
 from gateway.admin.steps import Steps
 from gateway.admin.stored import Address
 from gateway.admin.view import View
 from gateway.rocketmq.topic_table import queue_key
 
-FAN_OUT = APIRouter()
+FAN_OUT = Routes()
 MESSAGES_MAX = 10_000
 BATCH_COUNT = 100
 BYTES_MAX = 1 << 20

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from pydantic import BaseModel, Field, model_validator
 
 from gateway.admin.asking import open_queue
@@ -17,12 +17,13 @@ from gateway.admin.management.listing import Asked, Item, Kind, answer_list
 from gateway.admin.ours.light_queues import get_light_queue
 from gateway.admin.ours.reading import find_offset
 from gateway.admin.paths import PathName
+from gateway.admin.routes import Routes
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
 from gateway.inventory import GroupEntry
 
 PASSED_OVER = "acknowledged, or passed over as its group was sent on"
-GROUPS = APIRouter()
+GROUPS = Routes()
 OWN_PREFIX = "CID_RMQ_SYS_"  # of groups that are official brokers' own, and the gateway's
 GroupDoor = Literal["mqtt", "rocketmq"]
 Whole = Annotated[int | None, Field(ge=0, le=2**62)]

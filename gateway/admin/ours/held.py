@@ -6,17 +6,18 @@ from collections.abc import Iterator
 from heapq import nsmallest
 from typing import Annotated, NamedTuple
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from core.message import StoredBatch
 from gateway.admin.login import Monitor
 from gateway.admin.management.listing import Item
 from gateway.admin.ours.reading import read_one
+from gateway.admin.routes import Routes
 from gateway.admin.steps import Steps, walk
 from gateway.admin.view import AdminView, View
 from gateway.inventory import text_of
 
-HELD = APIRouter()
+HELD = Routes()
 COUNT_MAX = 500
 LOOKED_AT_MAX = 20_000  # whose first message is read: each may be a page that is not in memory
 

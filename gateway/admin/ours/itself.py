@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel, Field
 
 from gateway.admin.login import Administrator, Looker
 from gateway.admin.management.listing import Item
+from gateway.admin.routes import Routes
 from gateway.admin.view import View
 from gateway.logs import change_level, recent_lines, told_levels
 from gateway.settings.text import settings_text
 
-ITSELF = APIRouter()
+ITSELF = Routes()
 
 
 @ITSELF.get("/caller")

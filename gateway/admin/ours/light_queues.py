@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Literal, NamedTuple
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from core.broker import Broker
 from core.lmq.queue_name import AMQP, MQTT, parse_queue_name
@@ -22,12 +22,13 @@ from gateway.admin.queue_ends import NO_ENDS, Ends, find_ends, find_ends_of
 from gateway.admin.rosters.part import Part
 from gateway.admin.rosters.queue_parts import AmqpPart, FiltersPart, TopicsPart, told_name
 from gateway.admin.rosters.roster import Roster
+from gateway.admin.routes import Routes
 from gateway.admin.view import AdminView, View
 from gateway.amqp.inventory import count_messages
 from gateway.amqp.queues import VirtualHost
 from gateway.inventory import text_of
 
-LIGHT_QUEUES = APIRouter()
+LIGHT_QUEUES = Routes()
 DoorName = Literal["amqp", "mqtt", "rocketmq"]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter
 from pamqp.commands import Basic
 from pydantic import BaseModel, Field
 
@@ -16,11 +15,12 @@ from gateway.admin.management.listing import Item
 from gateway.admin.management.places import get_queue, get_vhost
 from gateway.admin.ours.letters_back import send_letters_back
 from gateway.admin.ours.origins import UNKNOWN, find_origin, strip_deaths
+from gateway.admin.routes import Routes
 from gateway.admin.view import View
 from gateway.amqp.definition_rows import DEFAULT_VHOST
 from gateway.amqp.queues import VirtualHost
 
-MOVING = APIRouter()
+MOVING = Routes()
 COUNT_MAX = 10_000
 REASONS_MAX = 20  # told
 COPIES = ("CC", "BCC")  # would send copies elsewhere

@@ -6,7 +6,7 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException
+from fastapi import HTTPException
 from pamqp.commands import Basic
 from pydantic import BaseModel, Field
 
@@ -19,11 +19,12 @@ from gateway.admin.management.failures import bad_request, not_found
 from gateway.admin.management.listing import Item
 from gateway.admin.management.places import get_queue, get_vhost
 from gateway.admin.ours.reading import find_offset
+from gateway.admin.routes import Routes
 from gateway.admin.view import View
 from gateway.amqp.shared_queue import SharedQueue
 from gateway.amqp.stream_offset import OFFSET_MAX, STREAM_OFFSET
 
-REPLAYING = APIRouter()
+REPLAYING = Routes()
 COUNT_MAX = 10_000
 PREFETCH = 2  # that are on their way to be published; each may be as large as messages may be
 QUIET_S = 2.0  # without a message, then those that are left are no longer kept

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from core.broker import Broker
 from core.message import StoredBatch
@@ -12,11 +12,12 @@ from gateway.admin.login import Looker, Member
 from gateway.admin.management.failures import not_found
 from gateway.admin.management.listing import Asked, Item, Kind, answer_list
 from gateway.admin.paths import PathName
+from gateway.admin.routes import Routes
 from gateway.admin.stored import StoredRecord
 from gateway.admin.view import View
 from gateway.inventory import text_of
 
-RETAINED = APIRouter()
+RETAINED = Routes()
 Kept = tuple[bytes, bytes]  # topic and record
 
 

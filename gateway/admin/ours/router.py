@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
-
 from gateway.admin.ours.api_tokens import API_TOKENS
 from gateway.admin.ours.bridges import BRIDGES
 from gateway.admin.ours.churn import CHURN
@@ -22,8 +20,9 @@ from gateway.admin.ours.segments import SEGMENTS
 from gateway.admin.ours.sessions import SESSIONS
 from gateway.admin.ours.topics import TOPICS
 from gateway.admin.ours.tracing import TRACING
+from gateway.admin.routes import Routes
 
-OURS = APIRouter(prefix="/api/lmq", tags=["lmq"])
+OURS = Routes(prefix="/api/lmq", tags=("lmq",))
 for routes in (
     LIGHT_QUEUES,
     DEAD_LETTERS,
@@ -44,4 +43,4 @@ for routes in (
     CHURN,
     BRIDGES,
 ):
-    OURS.include_router(routes)
+    OURS.include(routes)

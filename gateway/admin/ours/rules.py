@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from pydantic import BaseModel
 
 from gateway.admin.login import Administrator
@@ -12,12 +12,13 @@ from gateway.admin.management.failures import CHANGED, bad_request, failed, not_
 from gateway.admin.management.keeping import keep
 from gateway.admin.management.listing import Item
 from gateway.admin.paths import PathName
+from gateway.admin.routes import Routes
 from gateway.admin.view import AdminView, View
 from gateway.auth.rule_book import RulesError
 from gateway.auth.stored_rules import NAME_BYTES_MAX, RULES_MAX
 from gateway.settings.rules import RuleSettings
 
-RULES = APIRouter()
+RULES = Routes()
 
 
 class MoveBody(BaseModel):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from core.log_file import LogFile
 from gateway.admin.login import Monitor
 from gateway.admin.management.listing import Asked, Item, Kind, answer_list
 from gateway.admin.ours.light_queues import name_of
+from gateway.admin.routes import Routes
 from gateway.admin.steps import Steps
 from gateway.admin.view import AdminView, View
 from gateway.retention import LogFiles
 
-SEGMENTS = APIRouter()
+SEGMENTS = Routes()
 NAMED_MAX = 3  # queues that a file is kept for
 LOOKS_MAX = 1_000  # at some hundred queues each, for one answer: the oldest files have them
 Holders = dict[int, list[int]]  # queues by a file's first place

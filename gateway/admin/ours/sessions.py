@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from gateway.admin.login import Administrator, Caller, Looker
 from gateway.admin.management.failures import not_found
@@ -16,12 +16,13 @@ from gateway.admin.rosters.newer import held_still
 from gateway.admin.rosters.part import Part
 from gateway.admin.rosters.roster import Roster
 from gateway.admin.rosters.walked_parts import OrderedPart, WalkedPart
+from gateway.admin.routes import Routes
 from gateway.admin.view import View
 from gateway.inventory import Inventory, SessionEntry, SubscriptionEntry, text_of
 from gateway.mqtt.inventory import MqttInventory, describe_session
 from gateway.mqtt.session_table import SessionTable
 
-SESSIONS = APIRouter()
+SESSIONS = Routes()
 Placed = tuple[str, SubscriptionEntry]  # with the client
 REASON = "an operator ended the session"
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from core.message import StoredBatch
 from gateway.admin.asking import read_on
 from gateway.admin.login import Looker
 from gateway.admin.management.listing import Item
+from gateway.admin.routes import Routes
 from gateway.admin.steps import Steps
 from gateway.admin.stored import Address
 from gateway.admin.view import View
 from gateway.inventory import text_of
 from gateway.rocketmq.topic_table import queue_key
 
-TOPICS = APIRouter()
+TOPICS = Routes()
 MESSAGES_MAX = 50_000
 BATCH_COUNT = 512
 BYTES_MAX = 1 << 20  # of records that are read in one go

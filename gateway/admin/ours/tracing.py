@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel, Field
 
 from core.message import StoredBatch
@@ -14,13 +14,14 @@ from gateway.admin.login import Administrator
 from gateway.admin.management.listing import Item
 from gateway.admin.ours.light_queues import name_of
 from gateway.admin.ours.reading import find_queues
+from gateway.admin.routes import Routes
 from gateway.admin.steps import Steps
 from gateway.admin.stored import Address, StoredRecord
 from gateway.admin.view import View
 from gateway.auth.topic_patterns import covers
 from gateway.rocketmq.topic_table import queue_key
 
-TRACING = APIRouter()
+TRACING = Routes()
 TOLD_MAX = 200  # messages in one answer, after which it is ended
 BATCH_COUNT = 100
 LOOKED_AT_MAX = 5_000  # for one answer

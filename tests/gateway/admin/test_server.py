@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from gateway.admin import carried, server as module
 from gateway.admin.bound import bind_socket
 from gateway.admin.gate import CONNECTIONS_MAX, Gate
-from gateway.admin.server import AdminServer, find_no_route
+from gateway.admin.server import AdminServer, warm_up
 from gateway.net.streams.tls import TlsLayer
 from gateway.net.streams.tls_context import make_context
 from tests.support.certificates import client_context, make_files
@@ -126,8 +126,7 @@ async def test_client_that_stays_does_not_hold_up_the_stop():
         await server.stop()
 
 
-async def test_routes_are_made_beside_the_loop_before_somebody_asks(monkeypatch):
-    monkeypatch.setattr(module, "WARM_AFTER_S", 0.0)
+async def test_an_application_is_warmed_up_by_a_question_for_what_is_not_there():
     asked = []
     api = _api()
 
@@ -137,18 +136,14 @@ async def test_routes_are_made_beside_the_loop_before_somebody_asks(monkeypatch)
         asked.append((request.url.path, answer.status_code))
         return answer
 
-    server = AdminServer(api, await bind_socket("127.0.0.1", 0))
-    await server.start()
-    await server._warming
+    await warm_up(api)
     assert asked == [(module.NOWHERE, 404)]
-    await server.stop()
-    await find_no_route(_api())
 
 
 @pytest.mark.slow
 async def test_what_long_answers_need_is_loaded_before_somebody_asks():
     program = (
-        "import asyncio, sys\nfrom fastapi import FastAPI\nfrom gateway.admin.server import find_no_route\n"
-        "asyncio.run(find_no_route(FastAPI()))\nprint('anyio._backends._asyncio' in sys.modules)"
+        "import asyncio, sys\nfrom fastapi import FastAPI\nfrom gateway.admin.server import warm_up\n"
+        "asyncio.run(warm_up(FastAPI()))\nprint('anyio._backends._asyncio' in sys.modules)"
     )
     assert run_python("-c", program).stdout == "True\n"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
+from gateway.admin import site as module
 from gateway.admin.bound import bind_all
 from gateway.admin.site import AdminSite
 from gateway.door import ADMIN, find_listening
@@ -29,3 +30,17 @@ async def test_it_answers_on_each_address_until_it_stops(tmp_path):
         for url in urls:
             with pytest.raises(httpx.ConnectError):
                 await client.get(url)
+
+
+async def test_the_application_is_warm_before_it_answers(tmp_path, monkeypatch):
+    warmed = []
+
+    async def note(api):
+        warmed.append(api.title)
+
+    monkeypatch.setattr(module, "warm_up", note)
+    async with running_gateway(tmp_path) as gateway:
+        site = AdminSite(make_view(gateway), gateway._paces.of(ADMIN, 0))
+        await site.open(await bind_all(listens(ANY_PORT), Listeners(gateway.capacity)))
+        assert warmed == ["LMQ Gateway"]
+        await site.stop()

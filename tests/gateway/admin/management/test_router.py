@@ -9,7 +9,7 @@ from tests.support.admin import ELSEWHERE, managed_gateway
 
 def _routes():
     api = FastAPI()
-    api.include_router(MANAGEMENT)
+    MANAGEMENT.add_to(api)
     paths = api.openapi()["paths"]
     return [(method, path) for path, methods in paths.items() for method in methods]
 

@@ -14,7 +14,7 @@ from tests.support.admin_clients import add_user, publish, retain
 @pytest.mark.asyncio
 async def test_no_route_answers_somebody_that_did_not_come_in(tmp_path):
     api = FastAPI()
-    api.include_router(OURS)
+    OURS.add_to(api)
     paths = api.openapi()["paths"]
     assert "/api/lmq/queues" in paths
     async with managed_gateway(tmp_path, auth=None, peer=ELSEWHERE) as (_, client):
@@ -26,8 +26,8 @@ async def test_no_route_answers_somebody_that_did_not_come_in(tmp_path):
 @pytest.mark.asyncio
 async def test_no_route_tells_bodies_to_one_without_rights_nor_topics_to_one_that_does_not_monitor(tmp_path):
     api = FastAPI()
-    api.include_router(OURS)
-    api.include_router(LINEAGE)
+    OURS.add_to(api)
+    LINEAGE.add_to(api)
     paths = [path for path, methods in api.openapi()["paths"].items() if "get" in methods]
     async with managed_gateway(tmp_path) as (gateway, client):
         declare(gateway, "jobs")
