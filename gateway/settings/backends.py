@@ -121,8 +121,8 @@ class SqlBackendSettings(BackendSettings, frozen=True, extra="forbid"):
     kind: Literal["sql"]  # kind of the back end
     dsn: Secret = ""  # the database: `sqlite:/etc/lmq/users.db`, or `postgresql://user:password@host/database`
     dsn_env: str = ""  # environment variable that holds the dsn
-    # what is asked, with `${username}`, `${clientid}`, `${peerhost}`, `${protocol}` as values, never as text of the
-    # query. The first column is the hash of the password, a column `groups` has the groups; no row: not known here
+    # query with `${username}`, `${clientid}`, `${peerhost}`, `${protocol}` as values, never as its text. First column:
+    # hash of the password; column `groups`: the groups; no row: not known here
     query: Template
 
     @model_validator(mode="after")

@@ -37,6 +37,20 @@ suggests the nearest known one.
 - On SIGHUP a running gateway reads all of it again ([more](operations.md#settings-that-are-read-again)). The column
   "after SIGHUP" says for what a new value counts: for everything at once, for new connections or sessions, or only
   from the next start on.
+
+Sections:
+
+- **The gateway**: [`gateway`](#gateway) · [`store`](#store) · [`cache`](#cache) · [`limits`](#limits) ·
+  [`limits.address`](#limitsaddress) · [`log`](#log) · [`audit`](#audit) · [`events`](#events) ·
+  [`telemetry`](#telemetry)
+- **Doors**: [`mqtt`](#mqtt) · [`amqp`](#amqp) · [`rocketmq`](#rocketmq) · [`admin`](#admin) ·
+  [addresses and TLS](#several-addresses-and-tls) · [`mqtt.rewrite`](#mqttrewrite) ·
+  [`mqtt.auto_subscribe`](#mqttauto_subscribe)
+- **Who may come in**: [`auth`](#auth) · [users](#authusersname) · [rules](#authrules) · [`auth.jwt`](#authjwt) ·
+  [`auth.penalty`](#authpenalty) · [`auth.user_limits`](#authuser_limits) ·
+  back ends: [http](#authbackends-kind-http), [sql](#authbackends-kind-sql), [ldap](#authbackends-kind-ldap),
+  [amqtt](#authbackends-kind-amqtt)
+- **Bridges**: [`bridges.NAME`](#bridgesname)
 """
 LISTEN_HEAD = """## Several addresses, and TLS
 
