@@ -26,6 +26,12 @@ def bad_request(reason: str) -> HTTPException:
     return HTTPException(400, {"error": "bad_request", "reason": reason})
 
 
+def out_of_range(page: int, page_size: int, count: int) -> HTTPException:
+    """Return the answer to a question for a page that begins behind the end of its list."""
+    reason = f"page out of range: page {page} of {page_size} in a list of {count}"
+    return HTTPException(400, {"error": "page_out_of_range", "reason": reason})
+
+
 def busy(reason: str) -> HTTPException:
     """Return the answer to what cannot be done now."""
     return HTTPException(503, {"error": "unavailable", "reason": reason})

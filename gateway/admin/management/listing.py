@@ -13,7 +13,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 from pydantic_core import PydanticSerializationError, to_json
 
-from gateway.admin.management.failures import bad_request
+from gateway.admin.management.failures import bad_request, out_of_range
 from gateway.admin.rosters.roster import NAME, Column, Roster
 from gateway.admin.rosters.searching import Search
 from gateway.admin.steps import Steps, let_go, walk, walk_chunks
@@ -66,7 +66,7 @@ async def answer_list(asked: Question, kind: Kind[Thing], things: Iterable[Thing
     """Return what is asked for of `things`, which are walked in steps.
 
     Raises:
-        HTTPException: 400: `name` is no regular expression.
+        HTTPException: 400: `name` is no regular expression, or the page is past the end.
     """
     matches = _matcher(asked)
     total = 0
@@ -86,7 +86,7 @@ async def answer_kept(asked: Question, kind: Kind[Thing], roster: Roster[Any, Th
     """Return what is asked for of a long list that is kept; all of it goes out as it is told.
 
     Raises:
-        HTTPException: 400: `name` is no regular expression.
+        HTTPException: 400: `name` is no regular expression, or the page is past the end.
     """
     matches = _matcher(asked)
     search = None
@@ -130,6 +130,9 @@ async def _stream(asked: Question, kind: Kind[Thing], things: list[Thing]) -> As
 async def _answer_page(
     asked: Question, kind: Kind[Thing], shown: Sequence[Thing], total: int, filtered: int
 ) -> Response:  # fmt: skip
+    assert asked.page is not None
+    if (asked.page - 1) * asked.page_size > filtered:
+        raise out_of_range(asked.page, asked.page_size, filtered)
     head = {
         "total_count": total,
         "filtered_count": filtered,

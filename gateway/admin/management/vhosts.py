@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from fastapi import Response
@@ -16,6 +17,7 @@ from gateway.admin.management.names import NODE
 from gateway.admin.management.places import find_scope, find_vhosts, get_vhost, see_vhost
 from gateway.admin.paths import PathName
 from gateway.admin.routes import Routes
+from gateway.admin.totals import VhostTotals
 from gateway.admin.view import AdminView, View
 from gateway.amqp.argument_rules import CLASSIC, TYPES
 from gateway.amqp.queues import VirtualHost
@@ -47,13 +49,16 @@ class VhostBody(BaseModel):
 @VHOSTS.get("/vhosts")
 async def list_vhosts(view: View, looker: Looker, asked: Asked) -> Response:
     """All virtual hosts."""
-    return await answer_list(asked, KIND, find_vhosts(view, find_scope(view, looker, None)))
+    totals = dict((await view.totals.find()).by_vhost)
+    kind = Kind[VirtualHost](name=lambda vhost: vhost.name, describe=lambda vhost: tell_vhost(vhost, totals))
+    return await answer_list(asked, kind, find_vhosts(view, find_scope(view, looker, None)))
 
 
 @VHOSTS.get("/vhosts/{name}")
 async def show_vhost(view: View, looker: Looker, name: PathName) -> Item:
     """One virtual host."""
-    return tell_vhost(see_vhost(view, looker, name))
+    vhost = see_vhost(view, looker, name)
+    return tell_vhost(vhost, dict((await view.totals.find()).by_vhost))
 
 
 @VHOSTS.put("/vhosts/{name}", status_code=201, response_class=Response, responses=CHANGED)
@@ -102,9 +107,10 @@ async def _wait_until_gone(view: AdminView, name: str) -> None:
     await gone.wait()
 
 
-def tell_vhost(vhost: VirtualHost) -> Item:
+def tell_vhost(vhost: VirtualHost, totals: Mapping[str, VhostTotals]) -> Item:
     """Return a virtual host as the API tells it."""
     profile = vhost.profile
+    messages = totals.get(vhost.name, VhostTotals())
     tags = list(profile.tags)
     kind = profile.queue_type or "undefined"
     return {
@@ -115,6 +121,9 @@ def tell_vhost(vhost: VirtualHost) -> Item:
         "metadata": {"description": profile.description, "tags": tags, "default_queue_type": kind},
         "tracing": False,
         "cluster_state": {NODE: "running"},
+        "messages": messages.ready + messages.unacked,
+        "messages_ready": messages.ready,
+        "messages_unacknowledged": messages.unacked,
         "lmq": {
             "queues": len(vhost),
             "connections": len(vhost.connections),
@@ -122,6 +131,3 @@ def tell_vhost(vhost: VirtualHost) -> Item:
             "has_mqtt_topics": vhost.exchanges.topic_space is not None,
         },
     }
-
-
-KIND: Kind[VirtualHost] = Kind(name=lambda vhost: vhost.name, describe=tell_vhost)

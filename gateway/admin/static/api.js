@@ -1,9 +1,10 @@
 // Asks the gateway. Where a login is needed the browser asks for it by itself.
 
 export class Refused extends Error {
-  constructor(status, reason) {
+  constructor(status, reason, word) {
     super(reason);
     this.status = status;
+    this.word = word; // what the gateway calls it
   }
 }
 
@@ -27,7 +28,7 @@ async function ask(method, path, body, signal) {
   } catch {
     found = text;
   }
-  if (!answer.ok) throw new Refused(answer.status, reasonOf(found) || `${answer.status} ${answer.statusText}`);
+  if (!answer.ok) throw new Refused(answer.status, reasonOf(found) || `${answer.status} ${answer.statusText}`, found?.error);
   return found;
 }
 

@@ -75,6 +75,7 @@ export class List {
       this.#trouble.replaceChildren();
       this.#show(found);
     } catch (error) {
+      if (error.word === "page_out_of_range") return this.#ask({ page: 1 }); // the list is shorter by now
       if (error.name !== "AbortError") this.#trouble.replaceChildren(told(error.message, true));
       return error;
     } finally {

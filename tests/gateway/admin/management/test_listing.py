@@ -36,7 +36,7 @@ async def test_pages_are_parts_of_one_order(monkeypatch, sort, reverse):
     monkeypatch.setattr(steps, "CHUNK", 16)
     numbers = list(range(103))
     random.Random(1).shuffle(numbers)
-    pages = [await _ask(numbers, page=page, page_size=10, sort=sort, sort_reverse=reverse) for page in range(1, 13)]
+    pages = [await _ask(numbers, page=page, page_size=10, sort=sort, sort_reverse=reverse) for page in range(1, 12)]
     shown = [int(item["name"][1:]) for page in pages for item in page["items"]]
     key = {"": int, "name": int, "tens": lambda n: n // 10, "rest.of": lambda n: n % 7}.get(sort, lambda n: 0)
     assert [key(number) for number in shown] == sorted(map(key, numbers), reverse=reverse)
@@ -50,6 +50,17 @@ async def test_pages_are_parts_of_one_order(monkeypatch, sort, reverse):
         "page_count": 11,
         "item_count": 3,
     }
+
+
+@pytest.mark.asyncio
+async def test_a_page_that_begins_behind_the_end_is_refused_as_rabbitmq_does():
+    assert (await _ask([], page=1))["items"] == []
+    assert (await _ask(range(20), page=3, page_size=10))["items"] == []
+    with pytest.raises(HTTPException) as refused:
+        await _ask(range(20), page=4, page_size=10)
+    assert (refused.value.status_code, refused.value.detail["error"]) == (400, "page_out_of_range")
+    with pytest.raises(HTTPException):
+        await _ask(range(20), page=2, page_size=10, name="n00003")
 
 
 @pytest.mark.asyncio

@@ -75,3 +75,23 @@ async def test_only_administrators_change_them(tmp_path):
         assert (await client.delete("/api/vhosts/%2F")).status_code == 401
     async with managed_gateway(tmp_path, peer=ELSEWHERE) as (_, client):
         assert (await client.put("/api/vhosts/v")).status_code == 401
+
+
+async def test_virtual_hosts_tell_their_messages(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        for vhost, count in (("v", 3), ("%2F", 1)):
+            await client.put(f"/api/vhosts/{vhost}")
+            await client.put(f"/api/queues/{vhost}/q", json={"durable": True})
+            for _ in range(count):
+                said = {"routing_key": "q", "payload": "x", "payload_encoding": "string", "properties": {}}
+                assert (await client.post(f"/api/exchanges/{vhost}/amq.default/publish", json=said)).json()["routed"]
+        url = "amqp://guest:guest@{}:{}/v".format(*gateway.listening["amqp"])
+        connection = await aio_pika.connect(url)
+        queue = await (await connection.channel()).get_queue("q")
+        held = await queue.get()
+        names = ("name", "messages", "messages_ready", "messages_unacknowledged")
+        found = (await client.get("/api/vhosts")).json()
+        assert [tuple(one[name] for name in names) for one in found] == [("/", 1, 1, 0), ("v", 3, 2, 1)]
+        assert (await client.get("/api/vhosts/v")).json()["messages"] == 3
+        await held.ack()
+        await connection.close()
