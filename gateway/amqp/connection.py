@@ -247,7 +247,9 @@ class AmqpConnection:
         check_channel_count(len(self.channels), self._channel_max)
         self.check_channel()
         self.channels[number] = Channel(number, self._incomplete)
-        self.send_method(number, commands.Channel.OpenOk())
+        opened = commands.Channel.OpenOk()
+        opened.channel_id = ""  # as RabbitMQ has it: CloudAMQP's JavaScript client reads on as if it were empty
+        self.send_method(number, opened)
 
     # The handshake, and the end
 

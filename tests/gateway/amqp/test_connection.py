@@ -329,6 +329,13 @@ def test_what_is_late_for_a_channel_that_is_closed_is_ignored():
     assert feed(connection, amqp.publish(1, b"x")) == [(1, b"\x00\x01q", b"x")]
 
 
+def test_the_answer_to_an_open_channel_has_an_empty_field_as_rabbitmq_s_has():
+    connection = ready(b"")
+    connection.data_to_send()
+    feed(connection, OPEN_1)
+    assert connection.data_to_send() == amqp.raw_frame(1, 1, bytes.fromhex("0014000b 00000000"))
+
+
 def test_channels_are_counted_and_may_have_any_number():
     connection = ready(b"")
     numbers = [1, 3, 65_535, 40_000, *range(60_000, 60_006)]
