@@ -13,6 +13,7 @@ from tests.support.sources import PACKAGES, ROOT
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 PRESENT = [path for path in DOCUMENTS if path.parent.name != "decisions" and path.name != "CHANGELOG.md"]  # not history
+LINE_MAX = 120  # characters, as of the source: a longer line hides how long its sentence is
 _PLACE = re.compile(r"`((?:core|gateway|lmq|spark_analytics|tests|deploy)/[\w./-]+)`")
 _LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 _ANCHOR = re.compile(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)")
@@ -46,6 +47,13 @@ def test_links_between_documents_lead_somewhere(path):
 def test_links_to_headings_lead_somewhere(path):
     links = [(path.parent / page if page else path, anchor) for page, anchor in _ANCHOR.findall(path.read_text())]
     assert [(str(page), anchor) for page, anchor in links if anchor not in anchors_of(page.read_text())] == []
+
+
+@pytest.mark.parametrize("path", PRESENT, ids=lambda path: str(path.relative_to(ROOT)))
+def test_prose_is_wrapped(path):
+    prose = re.sub(r"^ *```.*?^ *```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+    lines = [line for line in prose.splitlines() if not line.startswith("|")]
+    assert [line for line in lines if len(line) > LINE_MAX and " " in line.strip("- ")] == []
 
 
 @pytest.mark.parametrize("path", PRESENT, ids=lambda path: str(path.relative_to(ROOT)))
