@@ -4,8 +4,8 @@ from urllib.parse import quote
 
 import pytest
 
-from gateway.settings import AmqpSettings, MqttSettings
 from gateway.settings.listen import find_address
+from gateway.settings.models import AmqpSettings, MqttSettings
 from tests.support.admin import managed_gateway
 from tests.support.gateway import ANY_PORT
 from tests.support.listening import secure
