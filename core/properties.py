@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 TTL_MS_MAX = 10**15  # 31,000 years; a moment plus it still fits a signed 64-bit number
-PROPERTIES_BYTES_MAX = 32_767
+PROPERTIES_BYTES_MAX = 32_767  # RocketMQ's record has a signed size of two bytes
 
 INNER_MULTI_DISPATCH = b"INNER_MULTI_DISPATCH"  # names of the light queues, joined by commas
 INNER_MULTI_QUEUE_OFFSET = b"INNER_MULTI_QUEUE_OFFSET"  # their offsets, in the same order

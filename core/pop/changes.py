@@ -26,8 +26,8 @@ from __future__ import annotations
 from core import octets
 
 NAME, DROP, TAKE, ACK, HIDE, JUMP, TRIM, FLOOR, STATE = range(1, 10)
-CHANGE_BYTES = 24
-COUNT_MAX = 0xFFFFFF
+CHANGE_BYTES = 24  # 4 + 4 + 8 + 8: docs/storage-format.md, "Pop journal"
+COUNT_MAX = 0xFFFFFF  # 24 bits of a record
 _CHANGE_BYTES = CHANGE_BYTES
 _COUNT_MAX = COUNT_MAX
 

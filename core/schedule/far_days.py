@@ -21,7 +21,7 @@ from core.schedule.slots import (
     strip_due,
 )
 
-BYTES_MAX = 1 << 20
+BYTES_MAX = 1 << 20  # of one read of a day's queue
 LOOK_INTERVAL_MS = 10_000
 
 

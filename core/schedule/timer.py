@@ -39,7 +39,7 @@ from core.schedule.timer_broker import TimerBroker
 LOGGER = logging.getLogger(__name__)
 
 PLACES_GROUP = b"CID_RMQ_SYS_TIMER"  # its offsets in the queues are how far each is needed; no client can commit there
-BYTES_MAX = 1 << 20
+BYTES_MAX = 1 << 20  # of one read of a minute's queue
 LOOK_AHEAD_MS = 20_000  # the next minute's queue is read so long before it begins
 RECALLS_MAX = 100_000  # of one minute or day: some 10 MB in the minute in which they are looked for
 AGAIN_MS = 1_000  # how long to wait where nothing can be stored

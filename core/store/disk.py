@@ -10,7 +10,7 @@ from pathlib import Path
 
 from core.errors import DiskFullError, FlushFailedError
 
-UNTOLD_BYTES = 1 << 62
+UNTOLD_BYTES = 1 << 62  # free room of a file system that tells none: never low
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 

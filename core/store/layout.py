@@ -19,8 +19,8 @@ RECORD_BYTES_MIN = 91  # no body, topic or properties
 BLANK_BYTES = 8  # size and magic; a record leaves at least as much behind it in its segment
 
 DEFAULT_STORE_HOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"  # 127.0.0.1:10911, until it is known where we are
-HOST_V4_BYTES = 8
-HOST_V6_BYTES = 20
+HOST_V4_BYTES = 8  # address 4, port 4
+HOST_V6_BYTES = 20  # address 16, port 4
 SYS_BORN_V6 = 0x10
 SYS_STORE_V6 = 0x20
 SYS_FLAG_AT = 36

@@ -9,7 +9,7 @@ from core.store.segments import Segments
 
 POPULATE_STEP = 256 << 10  # less than that is not worth a system call
 POPULATED_MIN = 16 << 20  # made ready ahead of the writer: a burst's worth, and twice what it wrote since the last time
-POPULATED_MAX = 64 << 20
+POPULATED_MAX = 64 << 20  # memory that may be made ready and not be written yet
 LATE_SHIFT = 3  # the second half of a segment is begun and the next is missing: wanted again each eighth
 
 

@@ -25,7 +25,7 @@ from core.store.sync_plan import SyncPlan, sync_now
 LOGGER = logging.getLogger(__name__)
 
 VALUE_MIN = -(1 << 47)
-VALUE_MAX = (1 << 47) - 1
+VALUE_MAX = (1 << 47) - 1  # a signed number of 48 bits
 HEADER = b"LMQPLACE\x00\x00\x00\x00\x00\x00\x00\x02"  # magic and version
 OLD_HEADER = b"LMQPLACE\x00\x00\x00\x00\x00\x00\x00\x01"
 SLOT_WORDS = 2

@@ -10,7 +10,7 @@ from gateway.net.paces import Paces
 
 LOGGER = logging.getLogger(__name__)
 
-CONNECTIONS_MAX = 64
+CONNECTIONS_MAX = 64  # the file descriptors that are kept for this door
 FULL = "connections_max"
 
 

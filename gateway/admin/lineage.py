@@ -37,7 +37,7 @@ from gateway.rocketmq.topic_table import queue_key
 
 LINEAGE = Routes(prefix="/api/lmq", tags=("lmq",))
 COUNT_MAX = 200
-OFFSET_MAX = (1 << 63) - 1
+OFFSET_MAX = (1 << 63) - 1  # a signed number of 64 bits
 QUEUES_MAX = 100  # told of a message at once
 READERS_MAX = 100  # told of a queue by name, all others by their number
 LOOKED_AT_MAX = 4_096  # messages of the same millisecond among which one is looked for

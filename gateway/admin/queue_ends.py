@@ -11,7 +11,7 @@ from core.queues.levelled_queue import LevelledQueue
 from gateway.amqp.shared_queue import SharedQueue
 
 HEAD_COUNT = 8  # messages that stand first, whose length is looked at
-HEAD_BYTES_MAX = 1 << 16
+HEAD_BYTES_MAX = 1 << 16  # of one read of a queue's first messages
 
 
 class Ends(NamedTuple):

@@ -30,7 +30,7 @@ from gateway.amqp.field_map import (
 )
 from gateway.amqp.value_texts import value_of
 
-SHORT_BYTES_MAX = 255
+SHORT_BYTES_MAX = 255  # a short string has one byte for its length
 _CORRELATION_ID = 5
 _EXPIRATION = 7
 _OCTET_MAX = 0xFF

@@ -18,7 +18,7 @@ LAST = "last"  # the newest message that is there
 NEXT = "next"  # the first that comes
 _INTERVAL = re.compile(r"([0-9]{1,9})([YMDhms])")
 _UNIT_MS = {"Y": 31_536_000_000, "M": 2_592_000_000, "D": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000}
-OFFSET_MAX = (1 << 63) - 1
+OFFSET_MAX = (1 << 63) - 1  # a signed number of 64 bits
 
 
 class Start(NamedTuple):

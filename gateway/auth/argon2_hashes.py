@@ -14,7 +14,7 @@ KIB_MAX = 256 * 1024  # a hash that asks for more is refused, as of scrypt
 WORK_KIB_MAX = 4 * KIB_MAX  # memory times passes: some seconds
 LANES_MAX = 64
 KEY_BYTES_MIN, SALT_BYTES_MIN = 4, 8  # the algorithm's own
-BYTES_MAX = 1_024
+BYTES_MAX = 1_024  # of salt and of key: far more than tools make
 MISSING = "argon2id needs pip install 'lmq-gateway[argon2]'"
 _FORM = re.compile(r"\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,7}),p=(\d{1,7})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)")
 

@@ -36,7 +36,7 @@ REST_MS_MAX = 1_000  # a right one that comes meanwhile is to get in well within
 FORGET_MS = 60_000  # without a wrong one: then the address is as new
 LANES_MAX = 8_192  # addresses and names that were wrong lately, about 500 bytes each
 RIGHT_BYTES_MAX = 16 * 1024 * 1024  # some 100,000 users
-WRONG_BYTES_MAX = 2 * 1024 * 1024
+WRONG_BYTES_MAX = 2 * 1024 * 1024  # apart from the right ones, so that guesses push none of those out
 
 
 class Attempt:

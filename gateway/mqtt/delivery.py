@@ -22,7 +22,7 @@ from gateway.mqtt.redelivery import TURN_BYTES_MAX, Redelivery
 from gateway.mqtt.session import BEHIND, GONE, NO_SLOT, OFFLINE, SETTLING, SHARED, Session, Subscription
 from gateway.mqtt.sieve import has_own_form, keep_wanted, unacked_denied
 
-TURN_RUNS_MAX = 256
+TURN_RUNS_MAX = 256  # reads of one turn: small ones cost time, too
 STARTED_AT_ONCE = 64  # subscriptions of a session that comes back
 SCAN_COST = TURN_BYTES_MAX // 2  # of a batch of a replay: most of it may be for others, and is looked at all the same
 

@@ -17,7 +17,7 @@ from gateway.mqtt.session_table import SessionTable
 
 LOOK_MS = 1_000  # from one look at all subscriptions of a client to the next
 AT_ONCE_COUNT = 256  # subscriptions that are looked at in one turn, some 1 ms
-STEP_COUNT = 16
+STEP_COUNT = 16  # subscriptions between two looks at the clock
 _LOOKING = 2**62  # the moment of the next look while one is under way
 
 

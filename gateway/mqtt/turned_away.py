@@ -12,7 +12,7 @@ from gateway.net.paces import DOOR_FAST
 from gateway.net.protocol import ConnectionHandler, Transport
 
 WAIT_MS = 2_000  # for its CONNECT
-CONNECT_BYTES_MAX = 16 * 1024
+CONNECT_BYTES_MAX = 16 * 1024  # a client that sends more is closed without an answer
 REFUSAL_BYTES = 5  # of a CONNACK that refuses
 
 

@@ -16,7 +16,7 @@ from lmq.remoting.response_codes import ResponseCode
 
 GROUPS_MAX = 100_000  # that operators make, about 300 bytes each
 RETRY_QUEUES_MAX = 1_024
-ATTEMPTS_MAX = 2**31 - 1
+ATTEMPTS_MAX = 2**31 - 1  # Java's int
 
 
 @dataclass(frozen=True)

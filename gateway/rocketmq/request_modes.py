@@ -10,7 +10,7 @@ from gateway.rocketmq.topic_table import RETRY_PREFIX, TopicRows
 from lmq.remoting.response_codes import ResponseCode
 
 MODES_MAX = 100_000  # about 100 bytes each
-SHARE_MAX = 65_535
+SHARE_MAX = 65_535  # as many as a topic has queues
 POP = "POP"
 PULL = "PULL"
 

@@ -12,7 +12,7 @@ from core.broker import Broker
 
 LOGGER = logging.getLogger(__name__)
 
-TICK_MS = 250
+TICK_MS = 250  # deadlines share slots of so much, so one is told up to that late
 SET_BACK_MS = 1_000  # less is how clocks are kept right, and not worth a line
 SLOWER_BY = 8  # by this part of the time that passes: an hour is made good in eight
 LOOK_AGAIN_MS = 60_000  # so long a token may outlive its end where a clock that was set back is set right

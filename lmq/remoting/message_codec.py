@@ -17,7 +17,7 @@ from lmq.remoting.errors import RecordError
 
 MAGIC = 0xDAA320A7
 MAGIC_LONG_TOPIC = 0xDAA320AB
-RECORD_BYTES_MIN = 91
+RECORD_BYTES_MIN = 91  # a record without topic, properties and body
 BODY_BYTES_MAX = 64 << 20  # of an inflated body: no more is believed
 SYS_COMPRESSED = 0x1
 SYS_COMPRESSION_MASK = 0x700

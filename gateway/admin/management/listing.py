@@ -19,8 +19,8 @@ from gateway.admin.rosters.searching import Search
 from gateway.admin.steps import Steps, let_go, walk, walk_chunks
 from gateway.regex import compile_lines, compile_regex, is_everywhere
 
-PAGE_SIZE = 100
-PAGE_SIZE_MAX = 500
+PAGE_SIZE = 100  # RabbitMQ's
+PAGE_SIZE_MAX = 500  # RabbitMQ's
 SHORT = 2_000  # items up to the end of a page that are kept while the rest goes by
 JSON = "application/json"
 EVERYTHING = 1 << 62

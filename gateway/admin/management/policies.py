@@ -21,7 +21,7 @@ from gateway.amqp.policy_keys import NO_MEANING, term_of
 
 POLICIES = Routes()
 OPERATOR_POLICIES = Routes()
-NAME_BYTES_MAX = 255
+NAME_BYTES_MAX = 255  # AMQP's short strings
 
 
 class PolicyBody(BaseModel):

@@ -18,8 +18,8 @@ from gateway.auth.backends.question import BackendError
 from gateway.settings.models import SettingsError
 
 READ_BYTES = 16 * 1024
-HEAD_BYTES_MAX = 16 * 1024
-ANSWER_BYTES_MAX = 64 * 1024
+HEAD_BYTES_MAX = 16 * 1024  # of an answer's status and headers
+ANSWER_BYTES_MAX = 64 * 1024  # of an answer's body: rules and groups of one user
 IDLE_MAX = 16  # connections that are kept
 EVENTS_AT_A_TIME = 64  # of one answer; each costs some 10 us, however small it is
 

@@ -15,7 +15,7 @@ from gateway.commands.refusing import EXIT_DENIED
 
 CONNACK, PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP, SUBACK, PINGRESP = 2, 3, 4, 5, 6, 7, 9, 13
 REFUSED = 0x80
-ID_MAX = 65_535
+ID_MAX = 65_535  # packet identifiers have two bytes
 _ID = struct.Struct(">H")
 _REASONS = ("", "its version", "the client identifier", "unavailable", "user name or password", "not allowed")
 

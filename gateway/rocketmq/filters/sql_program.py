@@ -31,7 +31,7 @@ from gateway.rocketmq.filters.sql_syntax import (
 Properties = Mapping[str, str]
 Program = Callable[[Properties], Value]
 PART_COST = 16  # of looking for a text in another, in terms
-LONG_MAX = 2**63
+LONG_MAX = 2**63  # Java's long
 
 _LONG = re.compile(r"[+-]?[0-9]{1,40}")
 _DOUBLE = re.compile(r"[+-]?(?:Infinity|(?:[0-9]{1,400}\.?[0-9]{0,400}|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,9})?[fFdD]?)")

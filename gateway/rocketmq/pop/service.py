@@ -22,7 +22,7 @@ from lmq.remoting.commands import Command, answer, encode_command
 from lmq.remoting.response_codes import ResponseCode
 
 WAITING_ALL_MAX = 100_000  # in all rooms, as with an official broker
-POLL_MS_MAX = 600_000
+POLL_MS_MAX = 600_000  # longer than any client waits for an answer
 INVISIBLE_MS_MAX = 30 * 86_400_000
 LATE_MS_MAX = 500  # a request that is so much over its time is given up by its client
 TOO_LATE = "pop message is timeout too much"
