@@ -84,7 +84,7 @@ class Gateway:
         self.telemetry = Telemetry(settings.telemetry)
         self.engine = self.telemetry.open_engine(settings.data_dir, settings.store, now_ms=self.clock.now_ms())
         self.store = self.engine.store
-        self._started_ms = self.clock.go_on_from(self.store.report.newest_ms)
+        self.started_ms = self.clock.go_on_from(self.store.report.newest_ms)
         self.broker = self._make_broker(caches)
         self.authenticator.keep_secret(self.broker.table("auth"))
         self.authenticator.keep_users(self.broker.table("auth_users"))
@@ -116,7 +116,7 @@ class Gateway:
             settings.bridges, mqtt, self.authenticator, self.broker.metrics, begin_read=self.turns.begin_read
         )
         self._limits = {name: self._make_limits(door) for name, door in self.doors.items()}
-        self._quiet_flush = Every(settings.store.flush.interval_ms, self._flush_quietly, self._started_ms)
+        self._quiet_flush = Every(settings.store.flush.interval_ms, self._flush_quietly, self.started_ms)
         self.listeners = Listeners(self.capacity)
         self._admin: AdminOpening | None = None
 
@@ -264,6 +264,7 @@ class Gateway:
             self.authenticator,
             is_ready=self._takes_work,
             uptime_ms=self._uptime_ms,
+            since_ms=self.started_ms,
             certificates=self.listeners.certificates,
             listeners=self.listeners.connections,
             listening=self.listeners.bound,
@@ -372,7 +373,7 @@ class Gateway:
         return self.is_ready and not self.broker.is_failed
 
     def _uptime_ms(self) -> int:
-        return self.clock.now_ms() - self._started_ms
+        return self.clock.now_ms() - self.started_ms
 
     # Stop
 

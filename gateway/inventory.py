@@ -122,6 +122,9 @@ class SubscriptionEntry(NamedTuple):
     inflight: int  # sent and not acknowledged
 
 
+ACKNOWLEDGED = "acknowledged"
+SENT = "sent"  # at QoS 0
+AWAY = "not sent as it was not connected"  # at QoS 0
 SUBSCRIBED_LATER = "subscribed later"  # how a message is done of which a reader began behind it
 
 
@@ -133,12 +136,15 @@ class FateEntry(NamedTuple):
     stage: Stage
     note: str = ""  # what else is to be known
     holder: str = ""  # what has it now, where that is known
-    done_as: str = "acknowledged"  # what done is where it did not end in another way
+    done_as: str = ACKNOWLEDGED  # what done is where it did not end in another way
     ends: tuple[tuple[bytes, bytes, int], ...] = ()  # light queue, reader and offset under which endings are noted
     letters: tuple[bytes, ...] = ()  # light queues that its dead letter may be in
     may_be: tuple[str, ...] = ()  # other endings that are possible, where the real one is not kept
+    or_else: tuple[str, ...] = ()  # endings that are possible of any message, as they are kept of none
     ttl_ms: int = -1  # how long the reader keeps messages at most, -1 for no limit
     is_told: bool = False  # the endings of all messages of the reader are known, also from before the start
+    done_at_0: str = ""  # what done is of a message that was published at QoS 0, where that differs
+    skips_own: bool = False  # an MQTT client that is not sent what it published itself
     is_fresh: bool = False  # when the reader's place was opened, since the start, it had not been taken
 
 

@@ -21,7 +21,11 @@ REASONS = (
     "delivery_limit",
     "purged",
     "acknowledged or purged",
+    "sent",
+    "handed_over",
+    "too_large_for_subscriber",
 )  # on disk: only append
+GROUPS_MARK = 125 << 48  # of no message: as MARK, for groups of subscribers
 LOST = 126 << 48  # of no message: what ended before an offset is not kept
 MARK = 127 << 48  # of no message: this pop queue and those after it tell of all their messages how they ended
 _MOMENT_MAX = (1 << 48) - 1

@@ -259,12 +259,13 @@ class PopService:
         finally:
             changes.ending = 0
 
-    def tells_endings(self, queue: bytes, group: bytes) -> bool:
+    def tells_endings(self, queue: bytes, group: bytes, *, is_of_subscribers: bool = False) -> bool:
         """Return whether it is known of all messages that a pop queue finished how, also before the start.
 
-        What was forgotten of it `endings.is_kept` says.
+        What was forgotten of it `endings.is_kept` says. Groups of subscribers tell since a later version.
         """
-        return self._told.is_told(self.journal.names.get(pop_key(queue, group), -1))
+        number = self.journal.names.get(pop_key(queue, group), -1)
+        return self._told.is_told(number, is_of_subscribers=is_of_subscribers)
 
     def _is_at(self, number: int, queue_offset: int, place: int) -> bool:
         """Return whether a message of a pop queue lies there in the log, as far as that can be told."""

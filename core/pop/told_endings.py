@@ -1,7 +1,8 @@
 """Endings of shared messages that outlive the process: read from the journal at the start, and copied by compactions.
 
 A journal's record of what is done says how, at no byte more. A mark says from which pop queue on that is so: those made
-by an earlier version are silent about theirs.
+by an earlier version are silent about theirs. A second mark says so of pop queues that groups of subscribers share:
+versions that know the first alone did not say how messages ended for these.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from core.pop.changes import ACK, CHANGE_BYTES, COUNT_MAX, ChangeLog
-from core.pop.ending_codes import LOST, MARK, code_of, told_by
+from core.pop.ending_codes import GROUPS_MARK, LOST, MARK, code_of, told_by
 from core.pop.endings import ALL, Ending, Endings, Reader
 
 
@@ -28,12 +29,15 @@ class ToldEndings:
         self._had_lost = False
         self._copied: set[Reader] = set()  # of which it was read up to where nothing is kept
         self.mark = -1  # the first pop queue that tells how all its messages ended; those after it do, too
+        self.groups_mark = -1  # likewise, where it is a group of subscribers
 
     def read(self, number: int, first: int, end: int, code: int) -> None:
         """Note what a record of the journal says of messages of a pop queue, or of none."""
         if code & ~1 == MARK:
             self.mark = number
             self._had_lost |= code & 1 > 0
+        elif code == GROUPS_MARK:
+            self.groups_mark = number
         elif code == LOST:
             self._copied.add(_numbered(number))
             self._read.lose(_numbered(number), first)
@@ -65,13 +69,16 @@ class ToldEndings:
             self._endings.note_run(reader, first + 1, end, reason, until_ms)
 
     def begin(self, number: int) -> None:
-        """Write the mark, where there is none: the pop queue that gets this number is the first that tells all."""
-        if self.mark < 0:
-            self.mark = number
+        """Write the marks that are missing: the pop queue that gets this number is the first that tells all."""
+        if self.mark < 0 or self.groups_mark < 0:
+            self.mark = number if self.mark < 0 else self.mark
+            self.groups_mark = number if self.groups_mark < 0 else self.groups_mark
             self.put_mark(self._changes)
 
     def put_mark(self, log: ChangeLog) -> bool:
-        """Write the mark once more; return whether there is one."""
+        """Write the marks once more; return whether there are any."""
+        if self.groups_mark >= 0:
+            log.put(self.groups_mark, ACK, 0, 0, GROUPS_MARK)
         if self.mark >= 0:
             log.put(self.mark, ACK, 0, 0, MARK | self._endings.has_lost)
         return self.mark >= 0
@@ -98,9 +105,9 @@ class ToldEndings:
         self._endings.lose(_reader_of(key), until)
         self._changes.put(number, ACK, until, 0, LOST)
 
-    def is_told(self, number: int) -> bool:
-        """Return whether a pop queue tells of all its messages how they ended."""
-        return 0 <= self.mark <= number
+    def is_told(self, number: int, *, is_of_subscribers: bool = False) -> bool:
+        """Return whether a pop queue tells of all its messages how they ended; groups do since a later version."""
+        return 0 <= (self.groups_mark if is_of_subscribers else self.mark) <= number
 
 
 def _numbered(number: int) -> Reader:

@@ -23,13 +23,15 @@ from gateway.admin.trail import NOWHERE
 from gateway.admin.view import AdminView
 from gateway.amqp.deaths import last_reason
 from gateway.amqp.stored_properties import StoredProperties
-from gateway.inventory import SUBSCRIBED_LATER, FateEntry, text_of
+from gateway.inventory import AWAY, SENT, SUBSCRIBED_LATER, FateEntry, text_of
 
 READ_COUNT = 64
 LOOKED_AT_MAX = 20_000  # messages of one queue among which a dead letter is looked for
 NOT_KEPT = "which of these is not known: it was done before the gateway started, or longer ago than endings are kept"
+NEVER_KEPT = "which of these is not kept"
 ONE_WAY = "by the rules of its reader as they are now it can have ended in no other way"
 DEAD_LETTER = "dead letter"
+OWN = "not sent: it is the client's own"
 _ORIGIN = b"ORIGIN_MESSAGE_ID"  # RocketMQ's: address, port, place
 _OFFSET_ID = re.compile(rb"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")
 _WORDS = {
@@ -39,6 +41,9 @@ _WORDS = {
     "queue_full": "dropped: too many waited for it",
     "slow_subscriber": "dropped: it read too slowly",
     "delivery_limit": "given up: it was given back too often",
+    "too_large_for_subscriber": "dropped: it was too large for its client",
+    "not_permitted": "dropped: its client may no longer read it",
+    "handed_over": "handed over at QoS 2 to one member, whose session it is owed by since",
 }
 Item = dict[str, Any]
 
@@ -76,13 +81,15 @@ class Outcomes:
         told: Item = {"outcome": None, "from_ms": 0, "until_ms": 0, "by": fate.holder, "letter": None}
         if fate.stage is not Stage.DONE:
             return told
-        endings = self._view.broker.pop.endings
+        endings, done_as = self._view.broker.pop.endings, self._done_as(fate)
         passed = next((self._view.trail.find(end[:2], end[2]) for end in fate.ends), NOWHERE)
         ending = next((found for end in fate.ends if (found := endings.find(*end)) is not None), None)
-        ended_since = self._stored.store_ms >= self._view.since_ms or fate.is_fresh or passed.from_ms > 0
+        ended_since = self._stored.store_ms > self._view.since_ms or fate.is_fresh or passed.from_ms > 0
         is_kept = (ended_since or fate.is_told) and all(endings.is_kept(*end) for end in fate.ends)
         letter = None
-        if ending is not None or not is_kept or not fate.done_as.startswith(("acknowledged", "sent")):
+        or_else = [way for way in fate.or_else if way != SUBSCRIBED_LATER or not passed.from_ms]  # it was there already
+        is_known = done_as in {OWN, AWAY, SUBSCRIBED_LATER} or (is_kept and not or_else)
+        if ending is not None or not is_known or not done_as.startswith(("acknowledged", SENT)):
             letter = await self._find_letter(fate, 0 if ending is None else ending.from_ms)
         elif fate.kind == "group" and fate.letters:  # RocketMQ's clients send back what they cannot use, and go on
             letter = await self._find_letter(fate, 0)
@@ -92,23 +99,35 @@ class Outcomes:
         elif letter is not None:
             told["outcome"] = _WORDS.get(letter.reason, letter.reason) or DEAD_LETTER
             told["from_ms"] = told["until_ms"] = letter.stored_ms
-        elif is_kept or fate.done_as == SUBSCRIBED_LATER:
-            told["outcome"] = SUBSCRIBED_LATER if SUBSCRIBED_LATER in fate.may_be else fate.done_as
-            told["from_ms"], told["until_ms"], told["by"] = passed
-            told["by"] = fate.holder or told["by"]
+        elif is_known:
+            told["outcome"] = done_as
+            if done_as not in {AWAY, SUBSCRIBED_LATER}:
+                told["from_ms"], told["until_ms"], told["by"] = passed
+                told["from_ms"] = max(passed.from_ms, self._stored.store_ms)
+                told["by"] = fate.holder or passed.by
         else:
-            told.update(self._tell_possible(fate, passed.until_ms))
+            if is_kept:
+                told.update(_tell_ways([done_as, *or_else], [fate.note], NEVER_KEPT))
+            else:
+                told.update(self._tell_possible(fate, [done_as, *fate.may_be, *or_else], passed.until_ms))
             told["from_ms"], told["until_ms"] = self._stored.store_ms, passed.until_ms
         return {**told, "letter": None if letter is None else letter.tell()}
 
-    def _tell_possible(self, fate: FateEntry, done_by_ms: int) -> Item:
+    def _done_as(self, fate: FateEntry) -> str:
+        """Return what done is for a reader where this message did not end in another way."""
+        if fate.skips_own and fate.done_as != SUBSCRIBED_LATER and self._stored.mqtt_client == fate.reader.encode():
+            return OWN
+        return (self._stored.is_at_qos_0 and fate.done_at_0) or fate.done_as
+
+    def _tell_possible(self, fate: FateEntry, ways: list[str], done_by_ms: int) -> Item:
         """Return how a message may have ended of which that is not kept, and what is sure.
 
         Args:
             fate: How far its reader is.
+            ways: In which ways it may have ended, but for its time.
             done_by_ms: When a look at places found it done, 0 where none did.
         """
-        ways, notes = [fate.done_as, *fate.may_be], [fate.note] if fate.note else []
+        notes = [fate.note]
         lives_ms = min((ms for ms in (self._stored.ttl_ms, fate.ttl_ms) if ms >= 0), default=-1)
         if lives_ms >= 0:
             ends_ms, now_ms = self._stored.store_ms + lives_ms, time.time_ns() // 1_000_000
@@ -116,9 +135,7 @@ class Outcomes:
             notes.append(f"its time {'was' if ends_ms <= now_ms else 'is'} over at {tell_moment(ends_ms)}")
         if fate.letters:
             notes.append("no dead letter of it is found")
-        if len(ways) == 1:
-            return {"outcome": ways[0], "note": "; ".join([*notes, ONE_WAY])}
-        return {"outcome": f"{', '.join(ways[:-1])} or {ways[-1]}", "note": "; ".join([*notes, NOT_KEPT])}
+        return _tell_ways(ways, notes, NOT_KEPT)
 
     async def _find_letter(self, fate: FateEntry, from_ms: int) -> Letter | None:
         """Return the message's dead letter, where one of the queues that may hold it has it."""
@@ -155,6 +172,20 @@ class Outcomes:
         self._reader.read(batch.buf, batch.properties_start[i], batch.properties_end[i])
         block = self._reader.amqp_block(batch.buf)
         return "" if block is None else text_of(last_reason(block))
+
+
+def _tell_ways(ways: list[str], notes: list[str], why: str) -> Item:
+    """Return how a message ended, or may have, and what else is to be known.
+
+    Args:
+        ways: In which ways; the first may be two in one text.
+        notes: What else is to be known, some of it empty.
+        why: It is not known which way it was.
+    """
+    if len(ways) > 1:
+        ways = [*ways[0].split(", or "), *ways[1:]]
+    outcome = ways[0] if len(ways) == 1 else f"{', '.join(ways[:-1])} or {ways[-1]}"
+    return {"outcome": outcome, "note": "; ".join(filter(None, [*notes, ONE_WAY if len(ways) == 1 else why]))}
 
 
 def tell_moment(at_ms: int) -> str:

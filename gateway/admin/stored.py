@@ -86,6 +86,16 @@ class StoredRecord:
         ttl = self.properties.get(TTL_MS, b"")
         return int(ttl) if ttl.isdigit() else -1
 
+    @property
+    def is_at_qos_0(self) -> bool:
+        """Whether its publisher sent it at QoS 0: it is sent on so, whatever a subscriber asked for."""
+        return self._flag & FLAG_MARK_MASK == FLAG_MARK and not self._flag & FLAG_QOS_MASK
+
+    @property
+    def mqtt_client(self) -> bytes | None:
+        """The MQTT client that published it; None where it came by another door."""
+        return self.properties.get(CLIENT) if self.properties.get(PROTOCOL) == b"mqtt" else None
+
     def tell(self) -> Item:
         """Return what is to be known of it; times are in milliseconds since 1970."""
         marked = self._flag & FLAG_MARK_MASK == FLAG_MARK

@@ -57,6 +57,7 @@ class AdminView:
         *,
         is_ready: Callable[[], bool],
         uptime_ms: Callable[[], int],
+        since_ms: int,
         listening: Callable[[], Iterable[tuple[str, tuple[str, int]]]],
         begin_read: Callable[[int], int],
         settings: Callable[[], GatewaySettings],
@@ -80,11 +81,10 @@ class AdminView:
         self.totals = self._make_totals(pace)
         self.rosters = Rosters(pace)
         self.trail = Trail()
-        self.since_ms = time.time_ns() // 1_000_000  # of what came before, it is not known how it ended
+        self.since_ms = since_ms  # the start, by the gateway's clock: how what came before ended may not be known
         self.activity = QueueActivity(broker, self._consumed, self.trail, self._places)
         self.certificates = certificates
-        self.api_tokens = api_tokens
-        self.memory = memory
+        self.api_tokens, self.memory = api_tokens, memory
         self.audited = audited or Counts()
         self.log_files = log_files
         self.registry = CollectorRegistry()

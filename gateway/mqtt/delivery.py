@@ -20,7 +20,7 @@ from gateway.mqtt.packets import PUBREC
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, READ_BYTES_MAX
 from gateway.mqtt.redelivery import TURN_BYTES_MAX, Redelivery
 from gateway.mqtt.session import BEHIND, GONE, NO_SLOT, OFFLINE, SETTLING, SHARED, Session, Subscription
-from gateway.mqtt.sieve import has_own_form, keep_wanted, unacked_denied
+from gateway.mqtt.sieve import NOT_PERMITTED, TOO_LARGE, has_own_form, keep_wanted, unacked_denied
 
 TURN_RUNS_MAX = 256  # reads of one turn: small ones cost time, too
 STARTED_AT_ONCE = 64  # subscriptions of a session that comes back
@@ -45,6 +45,7 @@ class Delivery(Redelivery):
             subscription.is_solo = has_own_form(subscription)
             if not subscription.qos and not subscription.is_replay:  # at most once: nothing from before
                 subscription.position = self.broker.max_offset(subscription.queue_ref)
+                subscription.dup_until = subscription.position
         window = session.window
         if window is not None and window.tail < window.head:
             backlog = self._backlog_of(session)
@@ -112,6 +113,10 @@ class Delivery(Redelivery):
         if window is None:
             return
         for number in unacked_denied(session, window, may):
+            subscription = session.sources[window.source_of(number)]
+            if subscription is not None and subscription.group is None:
+                reader, offset = self._reader_of(subscription), window.offset_of(number)
+                self.broker.pop.endings.note_run(reader, offset, offset + 1, NOT_PERMITTED, self.now_ms)
             self.let_go(session, window, number)
 
     def let_go(self, session: Session, window: InflightWindow, number: int) -> None:
@@ -239,8 +244,17 @@ class Delivery(Redelivery):
             if subscription.is_solo or subscription.done_before is not None:
                 too_large = keep_wanted(batch, subscription)
                 if too_large:
-                    self.metrics.drop("too_large_for_subscriber", too_large)
+                    self._note_too_large(subscription, too_large)
         return True
+
+    def _note_too_large(self, subscription: Subscription, offsets: list[int]) -> None:
+        self.metrics.drop(TOO_LARGE, len(offsets))
+        reader = self._reader_of(subscription)
+        self.broker.pop.endings.note(reader, offsets, len(offsets), TOO_LARGE, self.now_ms)
+
+    def _reader_of(self, subscription: Subscription) -> tuple[bytes, bytes]:
+        """Return the name under which endings of a subscription's messages are kept."""
+        return self.broker.queue_key(subscription.queue_ref), subscription.session.client_id
 
     def _send_batch(self, subscription: Subscription) -> int:
         session = subscription.session

@@ -16,6 +16,7 @@ from core.errors import LmqError
 from core.lmq.queue_name import mqtt_queue_name
 from gateway.mqtt.delivery import Delivery
 from gateway.mqtt.session import BEHIND, NO_SLOT, OFFLINE, SETTLING, Subscription
+from gateway.mqtt.session_rows import UNKNOWN_FIRST
 from gateway.mqtt.session_table import SessionTable
 from gateway.mqtt.sieve import has_own_form
 from gateway.mqtt.topics import plain_filter
@@ -66,6 +67,7 @@ class Handover:
     def _move(self, subscription: Subscription) -> None:
         subscription.is_replay = False
         subscription.queue_ref, subscription.position = self._seams.pop(subscription)
+        subscription.first_offset = UNKNOWN_FIRST  # what the replay sent lies before, and what it began behind
         subscription.dup_until = 0
         subscription.done_before = None
         subscription.is_solo = has_own_form(subscription)

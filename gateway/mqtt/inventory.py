@@ -8,6 +8,9 @@ from typing import cast
 from core.lmq.queue_name import LIGHT_PREFIX, MQTT, parse_queue_name
 from core.stage import Stage
 from gateway.inventory import (
+    ACKNOWLEDGED,
+    AWAY,
+    SENT,
     SUBSCRIBED_LATER,
     ConnectionEntry,
     FateEntry,
@@ -24,11 +27,13 @@ from gateway.mqtt.packets import NO_LOCAL
 from gateway.mqtt.services import MqttServices, OpenConnection
 from gateway.mqtt.session import Session, Subscription
 from gateway.mqtt.session_outlines import Outline
+from gateway.mqtt.session_rows import OF_MQTT_5
 from gateway.mqtt.shared_group import SharedGroup
 
 DOOR = "mqtt"
 DROPPED = "dropped as too many waited for it"
 TOO_SLOW = "dropped as it read too slowly"
+TOO_LARGE = "dropped as too large for it"
 NO_MEMBER = "which member had a message that is done is not kept"
 PREFIX = LIGHT_PREFIX + MQTT + b"%"
 PLACES_MAX = 4_000  # sessions whose places are looked at every few seconds, a microsecond or two each
@@ -182,6 +187,8 @@ class MqttInventory(Inventory):
 
     def _next_of(self, subscription: Subscription) -> int:
         group = subscription.group
+        if group is None and _is_missing(subscription):
+            return self._services.broker.max_offset(subscription.queue_ref)
         return self._services.delivery.position_of(subscription) if group is None else group.next_offset
 
     def _describe_subscription(self, subscription: Subscription) -> SubscriptionEntry:
@@ -223,59 +230,85 @@ class MqttInventory(Inventory):
         queue_ref = services.broker.find_queue(light_queue)
         if queue_ref < 0 or not light_queue.startswith(PREFIX):
             return
-        for group in services.subscribing.sharing.groups_on(queue_ref):
-            stage = group.stage(offset)
-            holder = text_of(group.find_holder(offset)) if stage is Stage.TAKEN else ""
-            owner = group.owner
-            noted = ((light_queue, owner, offset),)
-            note = NO_MEMBER if stage is Stage.DONE else ""
-            is_fresh = offset >= group.fresh_from
-            yield FateEntry(
-                "group",
-                text_of(owner),
-                stage,
-                note,
-                holder=holder,
-                ends=noted,
-                may_be=() if is_fresh else (SUBSCRIBED_LATER,),
-                is_fresh=is_fresh,
-            )
+        joined: set[object] = set()  # groups that a member of now had joined when the message came
         for session in services.sessions:
             yield None
             for subscription in list(session.subscriptions.values()):
-                if subscription.queue_ref == queue_ref and subscription.group is None and not subscription.is_replay:
-                    stage = _stage_of(session, subscription, services.delivery.position_of(subscription), offset)
-                    note = f"filter {text_of(subscription.topic_filter)} at QoS {subscription.qos}"
-                    client = session.client_id
-                    ends = ((light_queue, client, offset), (light_queue, b"", offset))
-                    done_as = _done_as(session, subscription, offset)
-                    may_be = self._other_ends(subscription, offset)
-                    yield FateEntry("session", text_of(client), stage, note, done_as=done_as, ends=ends, may_be=may_be)
+                if subscription.queue_ref != queue_ref or subscription.is_replay:
+                    continue
+                if subscription.group is None:
+                    yield self._tell_session(session, subscription, light_queue, offset)
+                elif 0 <= subscription.first_offset <= offset:
+                    joined.add(subscription.group)
+        for group in services.subscribing.sharing.groups_on(queue_ref):
+            yield self._tell_group(group, offset, had_member=group in joined)
 
-    def _other_ends(self, subscription: Subscription, offset: int) -> tuple[str, ...]:
+    def _tell_session(self, session: Session, subscription: Subscription, light_queue: bytes, offset: int) -> FateEntry:
+        client = session.client_id
+        stage = _stage_of(session, subscription, self._services.delivery.position_of(subscription), offset)
+        done_as = ACKNOWLEDGED if subscription.qos else SENT
+        if offset < subscription.first_offset:
+            done_as = SUBSCRIBED_LATER
+        elif stage is Stage.WAITS and _is_missing(subscription):
+            stage, done_as = Stage.DONE, AWAY
+        return FateEntry(
+            "session",
+            text_of(client),
+            stage,
+            f"filter {text_of(subscription.topic_filter)} at QoS {subscription.qos}",
+            done_as=done_as,
+            ends=((light_queue, client, offset), (light_queue, b"", offset)),
+            may_be=self._other_ends(session, subscription, offset),
+            or_else=_never_known(subscription, offset),
+            done_at_0="" if done_as in {AWAY, SUBSCRIBED_LATER} else SENT,
+            skips_own=subscription.options & NO_LOCAL > 0,
+        )
+
+    def _tell_group(self, group: SharedGroup, offset: int, *, had_member: bool) -> FateEntry:
+        stage, owner = group.stage(offset), group.owner
+        is_fresh = offset >= group.fresh_from
+        came_later = not is_fresh and group.is_new
+        return FateEntry(
+            "group",
+            text_of(owner),
+            stage,
+            NO_MEMBER if stage is Stage.DONE and not came_later else "",
+            holder=text_of(group.find_holder(offset)) if stage is Stage.TAKEN else "",
+            done_as=SUBSCRIBED_LATER if came_later else ACKNOWLEDGED,
+            ends=((group.light_name, owner, offset),),
+            or_else=() if is_fresh or had_member or came_later else (SUBSCRIBED_LATER,),
+            is_told=self._services.broker.pop.tells_endings(group.light_name, owner, is_of_subscribers=True),
+            done_at_0="" if came_later else SENT,
+            is_fresh=is_fresh,
+        )
+
+    def _other_ends(self, session: Session, subscription: Subscription, offset: int) -> tuple[str, ...]:
         """Return how else a message may have ended for a subscription whose time was not over, by the limits of now."""
+        may_be_5 = subscription.first_offset < 0 or subscription.options & OF_MQTT_5 > 0
+        is_unheard = may_be_5 and not session.level  # since the start
+        too_large = (TOO_LARGE,) if session.packet_bytes_max or is_unheard else ()
         if not subscription.qos:
-            return (TOO_SLOW,)
-        limit = self._services.delivery.queued.limits.of(subscription.session)
+            return (TOO_SLOW, *too_large)
+        limit = self._services.delivery.queued.limits.of(session)
         behind = self._services.broker.max_offset(subscription.queue_ref) - offset - 1
-        has_others = len(subscription.session.subscriptions) > 1  # by which messages wait that count, too
-        return (DROPPED,) if limit.size or (limit.messages and (has_others or behind >= limit.messages)) else ()
+        has_others = len(session.subscriptions) > 1  # by which messages wait that count, too
+        is_limited = limit.size or (limit.messages and (has_others or behind >= limit.messages))
+        return (*((DROPPED,) if is_limited else ()), *too_large)
 
 
 def _qos_of(subscription: Subscription) -> int:
     return subscription.qos
 
 
-def _done_as(session: Session, subscription: Subscription, offset: int) -> str:
-    """Return what done is for a subscription where a message did not end in another way."""
-    if offset < subscription.first_offset:
-        return SUBSCRIBED_LATER
-    done_as = "acknowledged" if subscription.qos else "sent"
-    if subscription.options & NO_LOCAL:
-        done_as += ", or its own"
-    if session.packet_bytes_max:
-        done_as += ", or too large for it"
-    return done_as
+def _is_missing(subscription: Subscription) -> bool:
+    """Return whether a subscription gets nothing of what comes now, also not later: at QoS 0, and not connected."""
+    return not subscription.qos and not subscription.is_replay and subscription.session.outlet is None
+
+
+def _never_known(subscription: Subscription, offset: int) -> tuple[str, ...]:
+    """Return in which ways a message may have ended for a subscription of which nothing is ever kept."""
+    later = (SUBSCRIBED_LATER,) if subscription.first_offset < 0 else ()
+    return (AWAY, *later) if not subscription.qos and offset < subscription.dup_until else later
 
 
 def _stage_of(session: Session, subscription: Subscription, position: int, offset: int) -> Stage:

@@ -71,9 +71,10 @@ class Subscription:
     """One filter of one session: a cursor on the light queue of the filter.
 
     `position` is the next offset to send, except while ABREAST. Messages below `dup_until` may have been sent by a
-    process that is no more. A durable subscription keeps two numbers: the first offset that is not acknowledged, and
-    the first that was never sent. A third is for its retained messages: the end of its catch-up. Offsets in
-    `done_before` were sent at QoS 2 by a process that is no more: they are in the window, or were completed.
+    process that is no more, at QoS 0 by a connection before. A durable subscription keeps two numbers: the first offset
+    that is not acknowledged, and the first that was never sent. A third is for its retained messages: the end of its
+    catch-up. Offsets in `done_before` were sent at QoS 2 by a process that is no more: they are in the window, or were
+    completed.
     """
 
     __slots__ = (
@@ -107,7 +108,7 @@ class Subscription:
         self.qos = qos
         self.queue_ref = queue_ref
         self.position = position
-        self.first_offset = position  # what was there before it came, as far as this process knows
+        self.first_offset = position  # what was there before it came; below 0 where that was not written down
         self.dup_until = 0
         self.floor_slot = NO_SLOT
         self.sent_slot = NO_SLOT
@@ -118,7 +119,7 @@ class Subscription:
         self.is_blocked = False  # it is among those of its session that wait
         self.is_replay = False  # it reads what is stored, in the parent topic's queue, through its filter
         self.is_solo = False  # it is written to in a form of its own, and reads by itself
-        self.options = 0  # no local, retain as published: bits as in SUBSCRIBE
+        self.options = 0  # no local, retain as published: bits as in SUBSCRIBE; OF_MQTT_5 where it was written down
         self.identifier = 0
         self.group: ShareGroup | None = None  # of a shared subscription
         self.unacked: dict[int, int] | None = None  # of a shared one: number in the window -> offset

@@ -274,12 +274,14 @@ class SessionLoader:
         queues, replays = self.queues, _replays(topic_filter, row)
         queue_ref = queues.of_history() if replays else queues.of_filter(topic_filter)
         made = Subscription(session, topic_filter, row.qos, queue_ref, queues.max_offset(queue_ref))
-        made.first_offset = 0
+        made.first_offset = row.first_offset
         made.is_replay, made.options, made.identifier = replays, row.options & ~REPLAY_OVER, row.identifier
         if is_shared(topic_filter):
             made.group = queues.group_of(topic_filter)
         if row.floor_slot != NO_SLOT:
             self._load_places(made, row)
+        elif not row.qos:
+            made.dup_until = made.position
         return made
 
     def _load_places(self, made: Subscription, row: SubscriptionRow) -> None:

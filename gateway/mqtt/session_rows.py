@@ -14,9 +14,12 @@ from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import NO_PROPERTIES, OF_WILL, decode_properties, encode_properties
 from gateway.mqtt.session import NEVER
 
+OF_MQTT_5 = 0x40  # beside the options: its client spoke MQTT 5, so that it may have said which packets are too large
 REPLAY_OVER = 0x80  # beside the options: a replay reads its filter's own queue
 _SUBSCRIPTION = struct.Struct(">Bqqq")  # granted QoS, slots
 _OPTIONS = struct.Struct(">BI")  # what MQTT 5 adds: options, subscription identifier
+_FIRST = struct.Struct(">q")  # where it began in its queue
+UNKNOWN_FIRST = -1  # of a row of before that was written down
 _SESSION = struct.Struct(">qBI")  # when its connection went, 0 while it has one; version; how long it lives then
 _SESSION_VERSION = 2  # the owner's name follows
 _SESSION_1 = struct.Struct(">qB")  # without how long it lives
@@ -46,8 +49,9 @@ class SubscriptionRow(NamedTuple):
     floor_slot: int
     sent_slot: int
     retained_slot: int
-    options: int  # as in SUBSCRIBE, and REPLAY_OVER
+    options: int  # as in SUBSCRIBE, OF_MQTT_5 and REPLAY_OVER
     identifier: int
+    first_offset: int = UNKNOWN_FIRST  # where it began in its queue, as far as that is said
 
 
 class StoredWill:
@@ -93,15 +97,18 @@ def subscription_key(client_id: bytes, topic_filter: bytes) -> bytes:
 def pack_subscription(row: SubscriptionRow) -> bytes:
     """Return the row of a subscription, by its key."""
     slots = (row.floor_slot, row.sent_slot, row.retained_slot)
-    return _SUBSCRIPTION.pack(row.qos, *slots) + _OPTIONS.pack(row.options, row.identifier)
+    first = _FIRST.pack(row.first_offset)
+    return _SUBSCRIPTION.pack(row.qos, *slots) + _OPTIONS.pack(row.options, row.identifier) + first
 
 
 def parse_subscription(row: bytes) -> SubscriptionRow:
-    """Return what the row of a subscription says, also one of before MQTT 5."""
+    """Return what the row of a subscription says, also one of a version before."""
     size = _SUBSCRIPTION.size
     options, identifier = _OPTIONS.unpack_from(row, size) if len(row) > size else (0, 0)
     qos, floor_slot, sent_slot, retained_slot = _SUBSCRIPTION.unpack_from(row)
-    return SubscriptionRow(qos, floor_slot, sent_slot, retained_slot, options, identifier)
+    size += _OPTIONS.size
+    first_offset = int(_FIRST.unpack_from(row, size)[0]) if len(row) > size else UNKNOWN_FIRST
+    return SubscriptionRow(qos, floor_slot, sent_slot, retained_slot, options, identifier, first_offset)
 
 
 def pack_will(stored: StoredWill) -> bytes:

@@ -9,12 +9,14 @@ from functools import partial
 from core.errors import LmqError
 from gateway.mqtt.catch_up import CatchUp, CatchUps
 from gateway.mqtt.exact import ExactJournal
+from gateway.mqtt.packets import LEVEL_5
 from gateway.mqtt.queued import Behind, is_limited
 from gateway.mqtt.replay import is_replay
 from gateway.mqtt.session import ABREAST, NEVER, NO_SLOT, NOTHING_OWED, OFFLINE, Session, Subscription
 from gateway.mqtt.session_loader import MakeTable, PlacesTable, Queues, Resting, SessionLoader, filters_of
 from gateway.mqtt.session_outlines import Outline, outline_of
 from gateway.mqtt.session_rows import (
+    OF_MQTT_5,
     REPLAY_OVER,
     WILL_ROWS,
     StoredWill,
@@ -280,14 +282,10 @@ class SessionTable:
 
     def _write_subscription(self, subscription: Subscription) -> None:
         is_over = is_replay(subscription.topic_filter) and not subscription.is_replay
-        row = SubscriptionRow(
-            subscription.qos,
-            subscription.floor_slot,
-            subscription.sent_slot,
-            subscription.retained_slot,
-            subscription.options | (REPLAY_OVER if is_over else 0),
-            subscription.identifier,
-        )
+        slots = (subscription.floor_slot, subscription.sent_slot, subscription.retained_slot)
+        of_5 = OF_MQTT_5 if subscription.session.level == LEVEL_5 else 0
+        options = subscription.options | of_5 | (REPLAY_OVER if is_over else 0)
+        row = SubscriptionRow(subscription.qos, *slots, options, subscription.identifier, subscription.first_offset)
         key = subscription_key(subscription.session.client_id, subscription.topic_filter)
         self._subscription_rows.put(key, pack_subscription(row))
 

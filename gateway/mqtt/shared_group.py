@@ -23,9 +23,10 @@ from gateway.mqtt.feeds import PlacesLike
 from gateway.mqtt.inflight import InflightWindow
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, PublishEncoder
 from gateway.mqtt.session import NO_SLOT, NOTHING_OWED, OFFLINE, SHARED, Session, Subscription
-from gateway.mqtt.sieve import keep, keep_wanted, make_form
+from gateway.mqtt.sieve import TOO_LARGE, keep, keep_wanted, make_form
 from gateway.mqtt.topics import split_share
 
+EXPIRED, SENT, HANDED_OVER = "expired", "sent", "handed_over"  # how messages end that no member acknowledges
 OWNER_PREFIX = b"mqtt:"  # of a group's name among those that share light queues
 TAKE_BYTES_MAX = 512 * 1024
 _EXACT = 2
@@ -67,6 +68,7 @@ class SharedGroup(Reader):
         "_owned",
         "_pop",
         "_sharing",
+        "is_new",
         "light_name",
         "owner",
         "queue_ref",
@@ -82,6 +84,7 @@ class SharedGroup(Reader):
         self.owner = OWNER_PREFIX + group
         self.queue_ref = desk.broker.intern_queue(self.light_name)
         self._desk = desk
+        self.is_new = not desk.broker.pop.knows(self.light_name, self.owner)
         self._pop = desk.broker.pop.open(self.light_name, self.owner, desk.broker.max_offset(self.queue_ref))
         self._batch = StoredBatch(BATCH_COUNT_MAX)
         self._members: list[Subscription] = []
@@ -279,16 +282,8 @@ class SharedGroup(Reader):
         """Send what was taken to a member."""
         batch = self._batch
         desk = self._desk
-        before = [batch.queue_offset[i] for i in range(batch.count)]
-        desk.drop_expired(batch, now_ms, self.queue_ref, self.owner)
-        if self._owned:
-            keep(batch, lambda i: batch.queue_offset[i] not in self._owned)
-            self._owned.difference_update(before)
-        too_large = keep_wanted(batch, subscription)
-        if too_large:
-            desk.metrics.drop("too_large_for_subscriber", too_large)
-        kept = {batch.queue_offset[i] for i in range(batch.count)}
-        done = [offset for offset in before if offset not in kept]
+        self._leave_out(subscription, now_ms)
+        done: list[int] = []
         session = subscription.session
         window = session.open_window(desk.inflight_max)
         form = make_form(subscription, now_ms)
@@ -300,22 +295,36 @@ class SharedGroup(Reader):
         exact = window.exact_between(number, window.head) if subscription.qos == _EXACT else []
         if exact:
             self._give_for_good(subscription, exact)
+            self._end([offset for _, offset in exact], HANDED_OVER, now_ms)
         numbers = {each for each, _ in exact}
         for i in range(batch.count):
             if subscription.qos and _has_id(batch.flag[i]):
                 assert subscription.unacked is not None
-                if number in numbers:
-                    done.append(batch.queue_offset[i])
-                else:
+                if number not in numbers:
                     subscription.unacked[number] = batch.queue_offset[i]
                 number += 1
             else:
                 done.append(batch.queue_offset[i])
         self._note_sent(session, now_ms)
-        if done:
-            self._finish(sorted(done))
+        self._end(done, SENT, now_ms)
         assert session.outlet is not None
         session.outlet.write(data)
+
+    def _leave_out(self, subscription: Subscription, now_ms: int) -> None:
+        """Take out of the batch what a member is not sent: it ends here."""
+        batch, desk = self._batch, self._desk
+        before = [batch.queue_offset[i] for i in range(batch.count)]
+        desk.drop_expired(batch, now_ms)
+        kept = {batch.queue_offset[i] for i in range(batch.count)}
+        self._end([offset for offset in before if offset not in kept], EXPIRED, now_ms)
+        if self._owned:
+            keep(batch, lambda i: batch.queue_offset[i] not in self._owned)
+            self._end([offset for offset in before if offset in self._owned and offset in kept], HANDED_OVER, now_ms)
+            self._owned.difference_update(before)
+        too_large = keep_wanted(batch, subscription)
+        if too_large:
+            desk.metrics.drop(TOO_LARGE, len(too_large))
+            self._end(too_large, TOO_LARGE, now_ms)
 
     def _note_sent(self, session: Session, now_ms: int) -> None:
         """Count what the encoder has for a session."""
@@ -339,6 +348,19 @@ class SharedGroup(Reader):
             self._desk.exact.note_sent(subscription.session, slot, exact)
             lowest = min(offset for _, offset in exact)
             self._desk.places.set(slot, min(self._desk.places.get(slot), lowest))
+
+    def _end(self, offsets: list[int], reason: str, now_ms: int) -> None:
+        """Finish messages that no member acknowledges, for a reason that outlives the process."""
+        if not offsets:
+            return
+        offsets.sort()
+        pops, reader = self._desk.broker.pop, (self.light_name, self.owner)
+        if offsets[-1] - offsets[0] == len(offsets) - 1:
+            pops.endings.note_run(reader, offsets[0], offsets[-1] + 1, reason, now_ms)
+        else:
+            pops.endings.note(reader, offsets, len(offsets), reason, now_ms)
+        with pops.ending_as(reason, now_ms):
+            self._finish(offsets)
 
     def _finish(self, offsets: list[int]) -> None:
         self._pop.ack_many(array("q", offsets), len(offsets))

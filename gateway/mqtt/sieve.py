@@ -17,14 +17,16 @@ from gateway.mqtt.replay import is_of
 from gateway.mqtt.session import Session, Subscription
 from gateway.mqtt.topics import plain_filter
 
+TOO_LARGE = "too_large_for_subscriber"  # why a message is not sent: what counters and endings call it
+NOT_PERMITTED = "not_permitted"
 _PROTOCOL = b"mqtt"
 
 
-def keep_wanted(batch: StoredBatch, subscription: Subscription) -> int:
+def keep_wanted(batch: StoredBatch, subscription: Subscription) -> list[int]:
     """Take out of `batch` what was sent at QoS 2 before, the client's own messages and what it does not take.
 
     Returns:
-        How many were too large for the client.
+        The queue offsets of those that were too large for the client.
     """
     if subscription.is_replay:
         topic_filter = plain_filter(subscription.topic_filter)
@@ -35,9 +37,12 @@ def keep_wanted(batch: StoredBatch, subscription: Subscription) -> int:
     if subscription.options & NO_LOCAL:
         own = encode_origin(_PROTOCOL, subscription.session.client_id, b"")
         keep(batch, lambda i: own not in bytes(batch.buf[batch.properties_start[i] : batch.properties_end[i]]))
-    if subscription.session.packet_bytes_max:
-        return keep(batch, lambda i: fits(batch, i, subscription))
-    return 0
+    if not subscription.session.packet_bytes_max:
+        return []
+    too_large = [batch.queue_offset[i] for i in range(batch.count) if not fits(batch, i, subscription)]
+    if too_large:
+        keep(batch, lambda i: batch.queue_offset[i] not in too_large)
+    return too_large
 
 
 def has_own_form(subscription: Subscription) -> bool:

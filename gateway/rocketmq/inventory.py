@@ -7,6 +7,7 @@ from itertools import islice
 
 from core.stage import Stage
 from gateway.inventory import (
+    SUBSCRIBED_LATER,
     ConnectionEntry,
     FateEntry,
     GroupEntry,
@@ -130,6 +131,7 @@ class RocketmqInventory(Inventory):
                 yield _SENT_BACK if offset < committed else None
                 continue
             taken = services.claims.find(group, key)
+            is_fresh = taken is not None and offset >= taken.fresh_from
             stage = Stage.WAITS if taken is None else taken.stage(offset)
             yield FateEntry(
                 "group",
@@ -139,4 +141,6 @@ class RocketmqInventory(Inventory):
                 ends=((key, group, offset),),
                 letters=(queue_key(RETRY_PREFIX + group, 0), queue_key(DEAD_PREFIX + group, 0)),
                 may_be=("passed over, as its group was sent on",),
+                or_else=() if is_fresh else (SUBSCRIBED_LATER,),
+                is_fresh=is_fresh,
             )

@@ -26,6 +26,7 @@ def make_view(gateway):
         gateway.authenticator,
         is_ready=lambda: True,
         uptime_ms=lambda: 7,
+        since_ms=gateway.started_ms,
         listening=gateway.listeners.bound,
         begin_read=gateway.turns.begin_read,
         settings=lambda: gateway.settings,

@@ -37,6 +37,10 @@ class Taken(Protocol):
     def floor(self) -> int:
         """The first offset that is not done."""
 
+    @property
+    def fresh_from(self) -> int:
+        """The first offset that had not been taken when this process opened it."""
+
     def stage(self, queue_offset: int) -> Stage:
         """Return how far a message is."""
 

@@ -44,14 +44,24 @@ def test_session_of_a_version_before(row, said):
     assert parse_session(row) == said
 
 
-@given(qos=st.integers(0, 2), slots=st.tuples(NUMBERS, NUMBERS, NUMBERS), options=st.integers(0, 255), number=NUMBERS)
-def test_subscription(qos, slots, options, number):
-    row = SubscriptionRow(qos, *slots, options, max(number, 0) & 0xFFFFFFF)
+@given(
+    qos=st.integers(0, 2),
+    slots=st.tuples(NUMBERS, NUMBERS, NUMBERS),
+    options=st.integers(0, 255),
+    number=NUMBERS,
+    first=NUMBERS,
+)
+def test_subscription(qos, slots, options, number, first):
+    row = SubscriptionRow(qos, *slots, options, max(number, 0) & 0xFFFFFFF, first)
     assert parse_subscription(pack_subscription(row)) == row
 
 
 def test_subscription_of_before_mqtt_5():
-    assert parse_subscription(struct.pack(">Bqqq", 1, 7, 8, 9)) == SubscriptionRow(1, 7, 8, 9, 0, 0)
+    assert parse_subscription(struct.pack(">Bqqq", 1, 7, 8, 9)) == SubscriptionRow(1, 7, 8, 9, 0, 0, -1)
+
+
+def test_subscription_of_before_it_was_said_where_it_began():
+    assert parse_subscription(struct.pack(">BqqqBI", 1, 7, 8, 9, 4, 5)) == SubscriptionRow(1, 7, 8, 9, 4, 5, -1)
 
 
 def test_key_of_a_subscription_begins_with_its_client():
