@@ -32,6 +32,7 @@ from gateway.commands.sending import publish
 from gateway.commands.serve import serve
 from gateway.commands.status import status, top
 from gateway.commands.tokens import token_cli
+from gateway.commands.transactions import transactions_cli
 from gateway.commands.users import grant, revoke, user_cli
 from gateway.commands.versions import version
 from gateway.commands.vhosts import vhost_cli
@@ -60,6 +61,7 @@ cli.command()(trace)
 add_lists(cli, {"connections": {"churn": list_churn}})
 cli.add_typer(delayed_cli, name="delayed")
 cli.add_typer(held_cli, name="held")
+cli.add_typer(transactions_cli, name="transactions")
 cli.add_typer(queue_cli, name="queue")
 cli.add_typer(connection_cli, name="connection")
 cli.add_typer(session_cli, name="session")

@@ -13,7 +13,8 @@ PANELS = {
     "Messages": ("publish", "subscribe", "consume", "bench", "trace", "message", "device", "explain"),
     "See": (
         "status", "top", "queues", "connections", "channels", "consumers", "sessions", "subscriptions", "groups",
-        "exchanges", "bindings", "retained", "delayed", "deadletters", "bridges", "segments", "held", "log",
+        "exchanges", "bindings", "retained", "delayed", "deadletters", "transactions", "bridges", "segments", "held",
+        "log",
     ),
     "Change": ("queue", "connection", "session", "group", "policy", "vhost", "definitions", "retention"),
     "Users and rights": ("user", "grant", "revoke", "rule", "token"),

@@ -73,13 +73,18 @@ def facts_of(found: dict[str, Any]) -> dict[str, object]:
     return {
         **state,
         "disk": _tell_disk(ours),
-        "memory": f"{ours['memory']}, {ours['memory_bytes'] >> 20} MiB {_of(ours['memory_bytes_max'])}",
+        "memory": _tell_memory(ours),
         "alarms": ours["alarms"],
         **_ends_of(ours.get("certificates_ending", ())),
         "messages stored": ours["messages_stored"],
         "light queues": ours["light_queues"],
         **own,
     }
+
+
+def _tell_memory(ours: dict[str, Any]) -> str:
+    limit = " (limits.memory_bytes_max)" if ours["memory"] == "low" else ""
+    return f"{ours['memory']}, {ours['memory_bytes'] >> 20} MiB {_of(ours['memory_bytes_max'])}{limit}"
 
 
 def _tell_disk(ours: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ from gateway.admin.ours.segments import SEGMENTS
 from gateway.admin.ours.sessions import SESSIONS
 from gateway.admin.ours.topics import TOPICS
 from gateway.admin.ours.tracing import TRACING
+from gateway.admin.ours.transactions import TRANSACTIONS
 from gateway.admin.routes import Routes
 
 OURS = Routes(prefix="/api/lmq", tags=("lmq",))
@@ -42,5 +43,6 @@ for routes in (
     SEGMENTS,
     CHURN,
     BRIDGES,
+    TRANSACTIONS,
 ):
     OURS.include(routes)

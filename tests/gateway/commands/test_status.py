@@ -18,12 +18,19 @@ def test_rates_are_of_what_came_since_the_last_look():
     assert (row["door"], row["in_rate"], row["out_rate"]) == ("mqtt", 10, 0)
 
 
-@pytest.mark.parametrize(("most", "told"), [(0, "ok, 70 MiB (no limit)"), (100 << 20, "ok, 70 MiB of 100 MiB")])
-def test_memory_is_told_with_its_limit_where_there_is_one(most, told):
+@pytest.mark.parametrize(
+    ("memory", "most", "told"),
+    [
+        ("ok", 0, "ok, 70 MiB (no limit)"),
+        ("ok", 100 << 20, "ok, 70 MiB of 100 MiB"),
+        ("low", 60 << 20, "low, 70 MiB of 60 MiB (limits.memory_bytes_max)"),
+    ],
+)
+def test_memory_is_told_with_its_limit_where_there_is_one(memory, most, told):
     names = ("version", "disk", "alarms", "messages_stored", "light_queues")
     numbers = dict.fromkeys(("uptime_ms", "disk_free_bytes", "disk_free_bytes_min", "log_bytes"), 1)
     numbers |= {"memory_bytes": 70 << 20, "memory_bytes_max": most}
-    ours = {**dict.fromkeys(names, ""), **numbers, "is_ready": True, "memory": "ok"}
+    ours = {**dict.fromkeys(names, ""), **numbers, "is_ready": True, "memory": memory}
     totals = {"messages_ready": 0, "messages_unacknowledged": 0}
     assert facts_of({"lmq": ours, "queue_totals": totals, "object_totals": {"queues": 0}})["memory"] == told
 

@@ -1,0 +1,64 @@
+"""Transactions of RocketMQ that nobody has ended: half messages, which no consumer gets, the oldest first."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Annotated
+
+from fastapi import Query
+
+from core.message import AWAY, StoredBatch
+from gateway.admin.login import Monitor
+from gateway.admin.management.failures import busy
+from gateway.admin.management.listing import Item
+from gateway.admin.routes import Routes
+from gateway.admin.steps import Steps
+from gateway.admin.stored import StoredRecord
+from gateway.admin.view import AdminView, View
+from gateway.inventory import text_of
+from gateway.rocketmq.transactions.half import read_half
+
+TRANSACTIONS = Routes()
+COUNT_MAX = 500
+READ_COUNT = 32
+
+
+@TRANSACTIONS.get("/transactions")
+async def list_transactions(
+    view: View, monitor: Monitor, count: Annotated[int, Query(ge=1, le=COUNT_MAX)] = 100
+) -> Item:
+    """Transactions that wait for their end, the oldest first; `pending` is how many there are.
+
+    `group` is the group of producers that is asked how the transaction ended, and `producers` how many of it are
+    connected: with 0 nobody can be asked, and the message is given up in the end.
+    """
+    del monitor
+    pending, queue_ref, offsets = view.rocketmq.transactions.waiting(count)
+    items: list[Item] = []
+    batch, steps = StoredBatch(READ_COUNT), Steps()
+    while offsets:
+        part = offsets[:READ_COUNT]
+        done = view.broker.engine.read_offsets(queue_ref, part, len(part), batch)
+        if done == AWAY:
+            raise busy("half messages are on their way")
+        items += [_tell(view, batch, i) for i in range(batch.count)]
+        offsets = array("q", offsets[done:])
+        await steps.rest()
+    return {"pending": pending, "items": items}
+
+
+def _tell(view: AdminView, batch: StoredBatch, i: int) -> Item:
+    record = bytes(batch.buf[batch.record_start[i] : batch.record_end[i]])
+    told = StoredRecord(record, batch, i).tell()
+    half = read_half(bytes(batch.buf[batch.properties_start[i] : batch.properties_end[i]]))
+    group = "" if half is None else text_of(half.group)
+    return {
+        "number": batch.queue_offset[i],
+        "id": told["id"],
+        "topic": "" if half is None else text_of(half.space_topic or half.topic),
+        "group": group,
+        "producers": len(view.rocketmq.clients.producers.members(group)),
+        "key": "" if half is None else text_of(half.key),
+        "stored_at_ms": told["stored_at_ms"],
+        "body_bytes": told["body_bytes"],
+    }
