@@ -285,7 +285,8 @@ class Conversation(Leaving):
 
     def _note_unsubscribed(self, packet_id: int, codes: list[int]) -> None:
         assert self.session is not None
-        self._answers.append(Answer(self._fitting(encode_unsuback(packet_id, codes, self.session.level)), []))
+        answer = self._fitting(encode_unsuback(packet_id, codes, self.session.level))
+        self._answers.append(Answer(answer, [], has_changed=ReasonCode.IMPLEMENTATION_ERROR not in codes))
 
     def _fitting(self, answer: bytes) -> bytes:
         """Return an answer, which the client takes.

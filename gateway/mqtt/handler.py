@@ -248,6 +248,9 @@ class MqttHandler(Arriving):
     def _unsubscribe(self, packet: Unsubscribe) -> None:
         assert self.session is not None
         door = self._door
+        if door.subscribing.must_keep(self.session):
+            self._steps = door.subscribing.refuse_ends(packet, self._note_unsubscribed)
+            return
         if door.authenticator.events.is_heard:
             filters = door.tell_filters(Kind.UNSUBSCRIBED, self.session, self.transport, packet.filters)
             packet = Unsubscribe(packet.packet_id, filters)

@@ -23,6 +23,7 @@ from gateway.mqtt.opening import Opening
 from gateway.mqtt.packets import (
     HANDLING_MASK,
     HANDLING_NEW,
+    LEVEL_5,
     NO_LOCAL,
     QOS_MASK,
     RETAIN_AS_PUBLISHED,
@@ -309,6 +310,24 @@ class Subscribing:
                 if wants_retained:
                     self._delivery.send_retained(subscription, code)
             yield
+
+    def must_keep(self, session: Session) -> bool:
+        """Return whether no subscription of a session can end now: no commit finds room, and the client can be told."""
+        if not session.is_persistent or session.level != LEVEL_5:
+            return False  # before MQTT 5 an UNSUBACK cannot refuse: it waits
+        try:
+            self._broker.check_commits()
+        except DiskFullError:
+            return True
+        return False
+
+    def refuse_ends(self, packet: Unsubscribe, then: Callable[[int, list[int]], None]) -> Iterator[None]:
+        """End nothing; at the end call `then` as `unsubscribe` does."""
+        codes: list[int] = []
+        for _ in packet.filters:
+            codes.append(ReasonCode.IMPLEMENTATION_ERROR)
+            yield
+        then(packet.packet_id, codes)
 
     def unsubscribe(
         self, session: Session, packet: Unsubscribe, then: Callable[[int, list[int]], None]

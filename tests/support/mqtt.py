@@ -160,6 +160,10 @@ def unsuback(packet_id: int) -> bytes:
     return b"\xb0\x02" + packet_id.to_bytes(2, "big")
 
 
+def unsuback_5(packet_id: int, *codes: int) -> bytes:
+    return packet(0xB0, packet_id.to_bytes(2, "big") + b"\0" + bytes(codes))
+
+
 @dataclass(frozen=True)
 class Delivery:
     """A PUBLISH that the gateway sent."""

@@ -84,3 +84,19 @@ def test_group_that_would_begin_behind_an_end_that_waits_for_room_is_refused(wor
     assert other.send(mqtt.subscribe(2, (b"$share/g/t", 1))).take() == [mqtt.suback(2, 0x80)]
     world.flushes_by_itself = True
     world.turn()
+
+
+def test_mqtt_5_client_is_refused_an_end_that_cannot_be_written_down_and_keeps_its_subscription(world):
+    peer = enter(world, b"s", (Property.SESSION_EXPIRY, 60), clean=False)
+    passing = enter(world, b"passing")
+    for one in (peer, passing):
+        one.send(mqtt.subscribe_5(1, (b"t", 1))).take()
+    world.set_room_for_definitions(False, is_stuck=True)
+    world.flushes_by_itself = False
+    assert peer.send(mqtt.unsubscribe_5(2, b"t", b"u")).take() == [mqtt.unsuback_5(2, 0x83, 0x83)]
+    assert passing.send(mqtt.unsubscribe_5(2, b"t", b"u")).take() == [mqtt.unsuback_5(2, 0, 0x11)]
+    world.set_room_for_definitions(True)
+    world.flushes_by_itself = True
+    world.client(b"p").send(mqtt.publish(b"t", b"x"))
+    assert (len(peer.take()), passing.take()) == (1, [])
+    assert peer.send(mqtt.unsubscribe_5(3, b"t", b"u")).take() == [mqtt.unsuback_5(3, 0, 0x11)]
