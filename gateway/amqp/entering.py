@@ -13,7 +13,7 @@ from gateway.amqp.queues import Resident, VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.virtual_hosts import VirtualHosts
 from gateway.auth.credentials import Identity
-from gateway.auth.user_quotas import UserQuotas
+from gateway.auth.user_quotas import UserQuotas, is_taken
 from gateway.net.protocol import Transport
 
 
@@ -43,7 +43,7 @@ def enter(vhosts: VirtualHosts, name: str, connection: Entrant, identity: Identi
         reason = f"access to vhost '{name}' refused for user '{identity.user}'"
         raise AmqpError(ReplyCode.NOT_ALLOWED, reason, index, denied=f"vhost '{name}'")
     limit = found.profile.connections_max
-    if 0 <= limit <= len(found.connections):
+    if is_taken(found.connections, limit):
         reason = f"access to vhost '{name}' refused for user '{identity.user}': connection limit ({limit}) is reached"
         raise AmqpError(ReplyCode.NOT_ALLOWED, reason, index)
     if connection.transport.conn_id:  # else of the admin API, which does not count

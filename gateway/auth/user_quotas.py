@@ -7,7 +7,7 @@ Clients without a name, and parts of the gateway, have no limits here.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -66,6 +66,9 @@ class Quota(NamedTuple):
 
 
 ANY = Quota()
+
+
+LOOKED_AT_MAX = 1_024  # connections of one user, or in one virtual host: 0.2 ms at each refusal
 
 
 class Over(NamedTuple):
@@ -149,7 +152,7 @@ class UserQuotas:
         if seat in seats:
             return None
         quota = self.find(user)
-        if 0 <= quota.connections_max <= len(seats):
+        if is_taken(seats, quota.connections_max):
             return Over(quota.connections_max)
         if quota.connects_rate > 0 and not self._may_connect(user, quota.connects_rate):
             return Over(quota.connects_rate, is_rate=True)
@@ -193,6 +196,21 @@ class UserQuotas:
     def count(self, user: str, of_seat: Callable[[object], int]) -> int:
         """Return what all connections of a user have together."""
         return sum(map(of_seat, self._seats.get(user, ())))
+
+
+def is_taken(connections: Collection[object], limit: int) -> bool:
+    """Return whether as many connections are open as may be; a limit below 0 is none.
+
+    One whose socket is closed does not count: its end is told in a later turn, and its client may be back before that.
+    """
+    if not 0 <= limit <= len(connections):
+        return False
+    return len(connections) > LOOKED_AT_MAX or limit <= sum(map(_has_socket, connections))
+
+
+def _has_socket(connection: object) -> bool:
+    transport = getattr(connection, "transport", None)
+    return transport is None or transport.fileno() >= 0
 
 
 def _find_in(kept: Recent[UserRates], user: str, limits: tuple[int, int], now_ms: int) -> UserRates | None:

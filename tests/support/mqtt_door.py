@@ -48,6 +48,9 @@ class MemoryTransport(Transport):
         self.steps += 1
         return self.share is not None and self.steps >= self.share
 
+    def fileno(self):
+        return -1 if self.is_closed else self.conn_id
+
     def write(self, data):
         if not self.is_closed:
             self.sent += data

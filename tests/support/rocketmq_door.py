@@ -68,6 +68,9 @@ class MemoryTransport(Transport):
         self.steps += 1
         return self.share is not None and self.steps >= self.share
 
+    def fileno(self) -> int:
+        return -1 if self.is_closed else self.conn_id
+
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written += data
 

@@ -24,5 +24,11 @@ def test_there_are_as_many_connections_as_there_may_be(world):
     reason = "access to vhost 'v1' refused for user 'guest': connection limit (1) is reached"
     assert close.reply_text == f"NOT_ALLOWED - {reason}"
     assert isinstance(first.call(Channel.Open(), 2), Channel.OpenOk)
+    first.transport.is_closed = True  # its end is told later
+    back = world.log_in(vhost="v1")
+    assert isinstance(back.opening[-1], Connection.OpenOk)
+    assert world.log_in(vhost="v1").opening[-1].reply_code == 530
     first.vanish()
+    assert world.log_in(vhost="v1").opening[-1].reply_code == 530
+    back.vanish()
     assert isinstance(world.log_in(vhost="v1").opening[-1], Connection.OpenOk)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.auth import user_quotas
 from gateway.auth.user_quotas import Over, Quota, UserQuotas
 from gateway.settings.models import AuthSettings, UserSettings
 from gateway.settings.user_limits import UserLimitsSettings
@@ -41,6 +42,29 @@ def test_limits_are_taken_back_one_by_one_or_with_their_user(rows):
     quotas.forget("bob")
     quotas.forget("bob")
     assert quotas.stored == dict(rows) == {}
+
+
+class Seat:
+    """A connection, whose socket may be closed before its end is told."""
+
+    def __init__(self):
+        self.transport = self
+        self.number = 1
+
+    def fileno(self):
+        return self.number
+
+
+@pytest.mark.parametrize("limit", [2, 2_000])
+def test_a_connection_whose_socket_is_closed_takes_no_place_of_its_client_that_is_back(rows, limit, monkeypatch):
+    monkeypatch.setattr(user_quotas, "LOOKED_AT_MAX", 100)
+    quotas = _make(rows, {"connections_max": limit})
+    seats = [Seat() for _ in range(limit)]
+    assert {quotas.enter("ann", seat) for seat in seats} == {None}
+    assert quotas.enter("ann", Seat()) == Over(limit)
+    seats[0].number = -1
+    assert quotas.enter("ann", Seat()) == (None if limit == 2 else Over(limit))  # of very many all count
+    assert quotas.enter("ann", Seat()) == Over(limit)
 
 
 def test_connections_count_once_each_until_they_leave(rows):
