@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 import time
@@ -38,6 +39,7 @@ def process_families() -> Iterator[Metric]:
     yield build
 
 
+@functools.cache  # the two clocks are not read at once: each time it would be another moment, as of another process
 def _start_s() -> float:
     """Return when the process began, since 1970."""
     ticks = int(_STAT.read_text(encoding="utf-8").rpartition(")")[2].split()[_START_FIELD])

@@ -1,14 +1,19 @@
-"""Each alert of deploy/ fires on what it is for, by promtool, and none on a gateway that is well."""
+"""Each alert of deploy/ fires on what it is for, by promtool, and none on a gateway that is well, also a live one."""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
+import socket
 import subprocess
+import threading
+import time
 
+import httpx
 import pytest
 
+from tests.support.gateway import GatewayProcess
 from tests.support.sources import ROOT
 
 ALERTS = ROOT / "deploy/prometheus/alerts.yml"
@@ -113,3 +118,92 @@ def test_an_alert_fires_on_what_it_is_for_and_no_other_does(tmp_path, ill):
     path.write_text(json.dumps({"rule_files": [str(ALERTS)], "evaluation_interval": "1m", "tests": [test]}))
     result = subprocess.run(["promtool", "test", "rules", path], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+class Watcher:
+    """Prometheus with the rules as they are, which asks one gateway each second.
+
+    Args:
+        folder: For its files.
+        target: HOST:PORT of the gateway's admin door.
+    """
+
+    def __init__(self, folder, target):
+        self._folder = folder
+        self._url = f"http://127.0.0.1:{find_port()}"
+        shutil.copy(ALERTS, folder)
+        often = {"scrape_interval": "1s", "evaluation_interval": "1s"}
+        scraped = [{"job_name": "lmq", "static_configs": [{"targets": [target]}]}]
+        settings = {"global": often, "rule_files": [ALERTS.name], "scrape_configs": scraped}
+        (folder / "prometheus.yml").write_text(json.dumps(settings))
+
+    def __enter__(self):
+        port = self._url.rpartition(":")[2]
+        self._log = (self._folder / "log").open("w")
+        self._process = subprocess.Popen(
+            [
+                "prometheus",
+                f"--config.file={self._folder / 'prometheus.yml'}",
+                f"--storage.tsdb.path={self._folder / 'data'}",
+                f"--web.listen-address=127.0.0.1:{port}",
+            ],
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+        )
+        return self
+
+    def __exit__(self, *exc_info):
+        self._process.kill()
+        self._process.wait()
+        self._log.close()
+
+    def ask(self, path, **asked):
+        """Return what it answers, None while it does not."""
+        try:
+            return httpx.get(f"{self._url}/api/v1/{path}", params=asked).raise_for_status().json()["data"]
+        except httpx.HTTPError:
+            return None
+
+    def count(self, query):
+        """Return the value of a query of one sample, 0 where there is none yet."""
+        found = self.ask("query", query=query)
+        return float(found["result"][0]["value"][1]) if found and found["result"] else 0
+
+    def firing(self):
+        """Return the names of the alerts that fire, and what they say."""
+        alerts = self.ask("alerts")["alerts"]
+        return {one["labels"]["alertname"]: one["annotations"]["summary"] for one in alerts if one["state"] == "firing"}
+
+
+def find_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def wait_for(condition):
+    until_s = time.monotonic() + 90
+    while not condition():
+        assert time.monotonic() < until_s
+        threading.Event().wait(0.2)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("prometheus") is None, reason="Debian's package prometheus has it")
+def test_a_live_gateway_sets_off_no_alert_until_it_is_started_again_and_again(tmp_path):
+    address = f"127.0.0.1:{find_port()}"
+    doors = ("mqtt", "amqp", "namesrv", "broker")
+    gateway = GatewayProcess(tmp_path / "data", "--admin", address, doors=doors)
+    folder = tmp_path / "prometheus"
+    folder.mkdir()
+    with gateway, Watcher(folder, address) as watcher:
+        wait_for(lambda: watcher.count("count_over_time(lmq_up[5m])") >= 8)
+        assert watcher.firing() == {}
+        for _ in range(2):
+            before = watcher.count("process_start_time_seconds")
+            gateway.kill()
+            gateway.start()
+            wait_for(lambda before=before: watcher.count("process_start_time_seconds") > before)
+        wait_for(watcher.firing)
+        assert watcher.firing().keys() == {"LmqRestarts"}
+        rules = [rule for group in watcher.ask("rules")["groups"] for rule in group["rules"]]
+        assert {rule["health"] for rule in rules} == {"ok"}
