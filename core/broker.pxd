@@ -13,6 +13,7 @@ cdef class Broker(ReaderTurns):
     cdef public bytes parent_topic
     cdef public Metrics metrics
     cdef public Room room
+    cdef readonly object long_names
     cdef public object request_timer
     cdef public Router router
     cdef public object retained

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from core.cache_budget import CacheBudget
 from core.cut_back import cut_back, keep_first
 from core.engine import Engine, EngineFigures, Found, FoundRecord, Holder, Outcome, Places, Table
+from core.lmq.called import LongNames
 from core.lmq.consumer_offsets import ConsumerOffsets
 from core.lmq.explained import ExplainedQueue
 from core.lmq.lifetimes import Lifetimes
@@ -53,6 +54,7 @@ class Broker(ReaderTurns):
         self.parent_topic = parent_topic
         self.metrics = metrics
         self.room = engine.room
+        self.long_names = LongNames()
         self.request_timer: Callable[[], None] = _nothing
         self.router = Router(self._make_topic_route, self.caches)
         self.retained = RetainedMessages(engine.table("retained"), engine.record_version)

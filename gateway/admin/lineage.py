@@ -23,6 +23,7 @@ from gateway.admin.asking import ask, open_queue, read_on
 from gateway.admin.fields import tell_fields
 from gateway.admin.login import Administrator, Looker
 from gateway.admin.management.failures import bad_request
+from gateway.admin.ours.light_queues import name_of
 from gateway.admin.ours.sessions import tell_session
 from gateway.admin.outcomes import Outcomes, letter_of
 from gateway.admin.paths import PathName
@@ -167,6 +168,7 @@ async def _tell_queue(
         if len(readers) < READERS_MAX:
             readers.append({**_tell_fate(fate), **await outcomes.tell(fate)})
     return {
+        **dict(zip(("door", "name", "vhost"), name_of(view.broker, light_queue), strict=True)),
         "light_queue": text_of(light_queue),
         "is_light": light_queue.startswith(LIGHT_PREFIX),
         "offset": offset if offset >= 0 else None,

@@ -12,7 +12,7 @@ from pamqp import base
 
 from core.broker import Broker
 from core.errors import LmqError
-from core.lmq.queue_name import amqp_queue_name
+from core.lmq.queue_name import AMQP, amqp_queue_name
 from core.lmq.topic_space import filter_from_binding_key, topic_from_routing_key
 from core.parted import OrderedMap
 from gateway.amqp.argument_rules import EXPIRES
@@ -261,6 +261,7 @@ class VirtualHost:
         owner: object | None,
         arguments: KeptArguments,
     ) -> SharedQueue:
+        self._broker.long_names.note(light_name, AMQP, self.name.encode(), name.encode())
         return SharedQueue(
             self._broker,
             name,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 MOMENT = "at_ms"  # what the names of moments end with
 EMPTY = "-"
 DEFAULT_EXCHANGE = "(default)"
+QUEUE_KEYS = {"door", "name", "vhost"}  # of what names a queue
 GAP = 3  # between two columns
 EDGES = 2
 FIRST_LEAST = 24  # letters of a name that are shown before columns are
@@ -130,10 +131,18 @@ def tell(value: object, key: str = "") -> str:
     if isinstance(value, int) and (key.endswith((MOMENT, "connected_at"))):
         return datetime.fromtimestamp(value / 1_000, UTC).isoformat(" ", "seconds").removesuffix("+00:00")
     if isinstance(value, dict):
-        return " ".join(f"{escape(name)}={tell(inner)}" for name, inner in value.items()) or EMPTY
+        return _tell_fields(value)
     if isinstance(value, list):
-        return " ".join(tell(inner) for inner in value) or EMPTY
+        told = [tell(inner) for inner in value]
+        return (", " if any(" " in one for one in told) else " ").join(told) or EMPTY
     return escape(str(value))
+
+
+def _tell_fields(fields: dict[str, Any]) -> str:
+    if fields.keys() == QUEUE_KEYS:
+        place = f"{fields['door']}, {fields['vhost']}" if fields["vhost"] else str(fields["door"])
+        return escape(f"{fields['name']} ({place})")
+    return " ".join(f"{escape(name)}={tell(inner)}" for name, inner in fields.items()) or EMPTY
 
 
 def tell_line(value: object, key: str = "") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
-from core.lmq.queue_name import LIGHT_PREFIX, MQTT, parse_queue_name
+from core.lmq.queue_name import LIGHT_PREFIX, MQTT
 from core.stage import Stage
 from gateway.inventory import (
     ACKNOWLEDGED,
@@ -130,9 +130,9 @@ class MqttInventory(Inventory):
         for queue_ref in range(broker.queue_count()):
             key = broker.queue_key(queue_ref)
             if key.startswith(PREFIX):
-                parsed = parse_queue_name(key)
+                called = broker.long_names.find(key)
                 yield QueueEntry(
-                    name=text_of(key if parsed is None else parsed[1][0]),  # of a long one only the digits are known
+                    name=text_of(key if called is None else called.name),
                     light_queue=text_of(key),
                     min_offset=broker.min_offset(queue_ref),
                     max_offset=broker.max_offset(queue_ref),

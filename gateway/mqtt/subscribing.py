@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from core.broker import Broker
 from core.errors import DiskFullError, QueueLimitError
-from core.lmq.queue_name import mqtt_queue_name
+from core.lmq.queue_name import MQTT, mqtt_queue_name
 from core.metrics import DoorMetrics
 from gateway.auth.permissions import Permissions
 from gateway.auth.topic_rights import Asking
@@ -117,6 +117,7 @@ class Subscribing:
         """
         inner = plain_filter(topic_filter)
         name = mqtt_queue_name(inner)
+        self._broker.long_names.note(name, MQTT, b"", inner)
         queue_ref = self._broker.intern_queue(name)
         self._broker.bind_filter(inner, name, hides_dollar=True)
         return queue_ref

@@ -11,6 +11,7 @@ from fastapi import Query
 from core.message import StoredBatch
 from gateway.admin.login import Monitor
 from gateway.admin.management.listing import Item
+from gateway.admin.ours.light_queues import name_of
 from gateway.admin.ours.reading import read_one
 from gateway.admin.routes import Routes
 from gateway.admin.steps import Steps, walk
@@ -86,11 +87,13 @@ async def _read_first(view: AdminView, holding: Holding) -> StoredBatch | None:
 
 def _tell(view: AdminView, place: int, stored_ms: int, holding: Holding) -> Item:
     broker = view.broker
+    light_queue = broker.queue_key(holding.queue_ref)
     return {
         "kind": holding.kind,
         "name": holding.name,
         "vhost": holding.vhost,
-        "light_queue": text_of(broker.queue_key(holding.queue_ref)),
+        "queue": name_of(broker, light_queue)[1],
+        "light_queue": text_of(light_queue),
         "offset": holding.offset,
         "waiting": broker.max_offset(holding.queue_ref) - holding.offset,
         "place": place,

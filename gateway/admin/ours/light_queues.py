@@ -8,7 +8,6 @@ from typing import Annotated, Literal, NamedTuple
 from fastapi import Query, Response
 
 from core.broker import Broker
-from core.lmq.queue_name import AMQP, MQTT, parse_queue_name
 from gateway.admin.activity import STANDING
 from gateway.admin.asking import open_queue
 from gateway.admin.login import Looker
@@ -57,13 +56,14 @@ async def show_light_queue(view: View, looker: Looker, light_queue: PathName) ->
     Also one of an AMQP queue that is deleted: its messages are there until they are let go of.
     """
     broker = view.broker
-    door, name, vhost = name_of(light_queue.encode())
+    door, name, vhost = name_of(broker, light_queue.encode())
     looker.check_sees(light_queue, is_told=looker.sees_all or (door == "amqp" and looker.may_see_vhost(vhost)))
     queue_ref = get_light_queue(broker, light_queue)
     await open_queue(broker, queue_ref)
     host = view.vhosts.find(vhost) if door == "amqp" else None
     queue = host.find(name) if host is not None else None
-    placed: Placed = (door, queue_ref) if host is None or queue is None else (host, queue)
+    is_own = queue is not None and queue.light_name == light_queue.encode()  # not what is beside it
+    placed: Placed = (host, queue) if host is not None and queue is not None and is_own else (door, queue_ref)
     told = tell_figures(broker, placed, find_figures(view, placed))
     return {**told, "name": name, "vhost": vhost, **await _moments_of(broker, queue_ref)}
 
@@ -90,16 +90,11 @@ def get_light_queue(broker: Broker, light_queue: str) -> int:
     return queue_ref
 
 
-def name_of(light_queue: bytes) -> tuple[str, str, str]:
-    """Return the door that a light queue is of, and its name and virtual host as clients of that door call them.
-
-    A long name is told by its digits alone, which only its definition can tell more of.
-    """
-    parsed = parse_queue_name(light_queue)
-    if parsed is not None and parsed[0] == MQTT:
-        return "mqtt", text_of(parsed[1][0]), ""
-    if parsed is not None and parsed[0] == AMQP:
-        return "amqp", text_of(parsed[1][1]), text_of(parsed[1][0])
+def name_of(broker: Broker, light_queue: bytes) -> tuple[str, str, str]:
+    """Return the door that a light queue is of, and its name and virtual host as clients of that door call them."""
+    called = broker.long_names.find(light_queue)
+    if called is not None:
+        return called.kind.decode(), text_of(called.name), text_of(called.vhost)
     kind = light_queue.split(b"%")[2] if light_queue.startswith(b"%LMQ%") else b"rocketmq"
     return text_of(kind), text_of(light_queue), ""
 
@@ -175,7 +170,7 @@ def _ref_of(broker: Broker, placed: Placed) -> int:
 
 
 def _name_of(broker: Broker, placed: Placed) -> str:
-    return told_name(broker.queue_key(placed[1])) if isinstance(placed[1], int) else placed[1].name
+    return told_name(broker.queue_key(placed[1]), broker.long_names) if isinstance(placed[1], int) else placed[1].name
 
 
 def _readers_of(broker: Broker, placed: Placed) -> int:

@@ -86,5 +86,5 @@ def _tell(view: AdminView, file: LogFile, holders: list[int] | None) -> Item:
 
 
 def _name(view: AdminView, queue_ref: int) -> Item:
-    door, name, vhost = name_of(view.broker.queue_key(queue_ref))
+    door, name, vhost = name_of(view.broker, view.broker.queue_key(queue_ref))
     return {"door": door, "name": name, "vhost": vhost}

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import Query
 from pydantic import BaseModel, Field
 
+from core.broker import Broker
 from core.message import StoredBatch
 from gateway.admin.asking import read_on
 from gateway.admin.login import Administrator
@@ -66,7 +67,7 @@ async def trace(view: View, administrator: Administrator, asked: Annotated[Trace
         offset = batch.next_offset
         found += _pick(batch, is_wanted)
         await steps.rest()
-    items = [{**told, **_tell_queues(await find_queues(broker, record))} for record, told in found]
+    items = [{**told, **_tell_queues(broker, await find_queues(broker, record))} for record, told in found]
     return {"next_offset": offset, "skipped": skipped, "items": items}
 
 
@@ -92,6 +93,7 @@ def _pick(batch: StoredBatch, is_wanted: Wanted) -> list[tuple[bytes, Item]]:
     return picked
 
 
-def _tell_queues(queues: list[tuple[bytes, int]]) -> Item:
-    names = [dict(zip(("door", "name", "vhost"), name_of(queue), strict=True)) for queue, _ in queues[:QUEUES_MAX]]
+def _tell_queues(broker: Broker, queues: list[tuple[bytes, int]]) -> Item:
+    shown = queues[:QUEUES_MAX]
+    names = [dict(zip(("door", "name", "vhost"), name_of(broker, queue), strict=True)) for queue, _ in shown]
     return {"queue_count": len(queues), "queues": names}

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from core.broker import Broker
-from core.lmq.queue_name import AMQP, LIGHT_PREFIX, MQTT, parse_queue_name
+from core.lmq.called import LongNames
+from core.lmq.queue_name import AMQP, LIGHT_PREFIX, MQTT
 from gateway.admin.rosters.part import Part
 from gateway.admin.rosters.queue_columns import AmqpPlace, FindColumn, Flowing, Pacing, QueueColumn, Standing
 from gateway.admin.rosters.runs import Runs
@@ -207,16 +208,16 @@ class FiltersPart(Part[LightPlace]):
 
     def name(self, number: int) -> str:
         """Return what the door's clients call a queue."""
-        return told_name(self._broker.queue_key(self._refs[number]))
+        return told_name(self._broker.queue_key(self._refs[number]), self._broker.long_names)
 
     def names(self, first: int, end: int) -> str:
         """Return what the door's clients call some queues."""
         if self._read[:2] == (first, end):
-            return told_names(self._read[2])
+            return told_names(self._read[2], self._broker.long_names)
         lines = b""
         if self._refs[end - 1] - self._refs[first] == end - 1 - first:
             lines = self._broker.queue_lines(self._refs[first], self._refs[end - 1] + 1, MQTT_PREFIX)
-        return told_names(lines) if lines else super().names(first, end)
+        return told_names(lines, self._broker.long_names) if lines else super().names(first, end)
 
     def figures(self, column: str, first: int, end: int) -> Sequence[object] | None:
         """Return what queues have in a column that is quick to tell."""
@@ -257,28 +258,29 @@ class FiltersPart(Part[LightPlace]):
         return self._door, self._refs[number]
 
 
-def told_names(lines: bytes) -> str:
+def told_names(lines: bytes, known: LongNames) -> str:
     """Return what clients call the light queues of some filters, each on a line.
 
     Args:
         lines: Their keys without the prefix, a line break before each.
+        known: What long ones are called.
     """
     if b"|" in lines:
         plain = lines.replace(b"|p", b"+").replace(b"|h", b"#")
         if b"|" in plain:  # there are other escapes
-            return "\n".join([told_name(MQTT_PREFIX + key).replace("\n", " ") for key in lines.split(b"\n")[1:]])
+            return "\n".join([told_name(MQTT_PREFIX + key, known).replace("\n", " ") for key in lines.split(b"\n")[1:]])
         lines = plain
     return lines[1:].translate(_SLASHES).decode("utf-8", "backslashreplace")
 
 
-def told_name(key: bytes) -> str:
-    """Return what clients call a light queue of MQTT or RocketMQ; of a long one only the digits are known."""
+def told_name(key: bytes, known: LongNames) -> str:
+    """Return what clients call a light queue of MQTT or RocketMQ."""
     if not key.startswith(MQTT_PREFIX):
         return text_of(key)
     if b"|" not in key:  # nothing is escaped
         return key[_PREFIX_BYTES:].replace(b"%", b"/").decode("utf-8", "backslashreplace")
-    parsed = parse_queue_name(key)
-    return text_of(key if parsed is None else parsed[1][0])
+    called = known.find(key)
+    return text_of(key if called is None else called.name)
 
 
 class TopicsPart(Part[LightPlace]):
@@ -317,7 +319,7 @@ class TopicsPart(Part[LightPlace]):
 
     def name(self, number: int) -> str:
         """Return what clients call a queue."""
-        return told_name(self._broker.queue_key(self._refs[number]))
+        return told_name(self._broker.queue_key(self._refs[number]), self._broker.long_names)
 
     def take(self, number: int) -> LightPlace | None:
         """Return a queue; None where its topic is deleted."""

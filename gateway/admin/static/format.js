@@ -77,20 +77,21 @@ function unescapeName(text) {
   return new TextDecoder().decode(Uint8Array.from(latin, (one) => one.charCodeAt(0)));
 }
 
-// The name of a light queue as people know it; of a long one only some digits are known here.
+// The name of a light queue as people know it. Of a long one it has only some digits: `told` is what the gateway says,
+// with `name` and `vhost`.
 // Source: docs/storage-format.md, "Names of light queues".
-export function lightName(name) {
+export function lightName(name, told) {
   const [, kind, rest] = LIGHT.exec(name) ?? [];
   if (!kind) return name;
-  if (rest.startsWith("|z")) return `${kind === "mqtt" ? "filter" : "queue"} with a long name, ${rest.slice(2, 10)}…`;
-  if (kind === "mqtt") return `filter ${unescapeName(rest)}`;
+  const long = (what, given) => (told && !told.name.startsWith("(") ? given(told) : `${what} with a long name, ${/\|z(.{8})/.exec(rest)[1]}…`);
+  if (kind === "mqtt") return rest.startsWith("|z") ? long("filter", ({ name: filter }) => `filter ${filter}`) : `filter ${unescapeName(rest)}`;
   const [, special, level, parts] = AMQP.exec(rest);
   const end = parts.indexOf("%");
-  if (end < 0) return name;
+  if (end < 0 && !parts.startsWith("|z")) return name;
   const [vhost, own] = [unescapeName(parts.slice(0, end)), parts.slice(end + 1)];
   if (own.startsWith("|t")) return `queue that ends with its users in ${vhost}`;
   if (special === "|x") return `exchange ${unescapeName(own)} in ${vhost}`;
-  const queue = `queue ${unescapeName(own)} in ${vhost}`;
+  const queue = parts.startsWith("|z") ? long("queue", (one) => `queue ${one.name} in ${one.vhost}`) : `queue ${unescapeName(own)} in ${vhost}`;
   if (special === "|r") return `${queue}, what it refused`;
   return level ? `${queue}, priority ${level}` : queue;
 }
@@ -104,7 +105,7 @@ export function vhostOf(name) {
 }
 
 // What a light queue is called in a list: by its door where that knows its name.
-export const calledName = (name) => (name.startsWith("%LMQ%") ? lightName(name) : name);
+export const calledName = (name, told) => (name.startsWith("%LMQ%") ? lightName(name, told) : name);
 
 // Of RocketMQ's response codes, which count what its door refused.
 const CODES = {

@@ -30,8 +30,8 @@ export async function showHostileNames({ browser, base, markup, wrong }) {
   await context.close();
 }
 
-// Names as long as they may be leave the columns beside them on the page.
-export async function showLongNames({ page, go, wrong }) {
+// Names as long as they may be leave the columns beside them on the page, and are shown whole wherever a queue is.
+export async function showLongNames({ page, go, expectText, wrong }) {
   for (const where of ["queues", "subscriptions", "held", `queues/%2F/${"x".repeat(240)}`]) {
     await go(page, where);
     await page.waitForSelector("main td");
@@ -39,6 +39,13 @@ export async function showLongNames({ page, go, wrong }) {
     const wide = await page.evaluate(() => [...document.querySelectorAll("main .scroll")].filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => `${one.ariaLabel}: ${one.scrollWidth} in ${one.clientWidth} px`));
     for (const one of wide) wrong(where, `a table is wider than its page: ${one}`);
   }
+  const topicFilter = `filter ${"x".repeat(240)}/#`;
+  await go(page, "held");
+  await expectText(page, "a long filter that waits", topicFilter);
+  await page.click(`main a:has-text('${topicFilter}')`);
+  await page.waitForFunction((text) => document.querySelector("main h1").textContent === text, topicFilter, { timeout: 8_000 }).catch(() => wrong("a long filter", "its page has another title"));
+  await page.click("main td a >> nth=0");
+  await expectText(page, "a message of a long filter", topicFilter);
 }
 
 // A message with JSON, one of bytes, the properties of MQTT 5 and the headers of AMQP.

@@ -33,6 +33,9 @@ function listQueues(main, signal) {
 
 async function showQueue(main, signal, name, params) {
   const queue = await get(`api/lmq/queues/${path(name)}`, {}, signal);
+  const called = lightName(name, queue);
+  main.querySelector("h1").textContent = called;
+  document.title = `${called} – LMQ Gateway`;
   main.append(
     h("div", { className: "cards" }, card("Kept", count(queue.kept)), card("Readers", count(queue.readers)), queue.messages_ready === null ? "" : card("Ready", count(queue.messages_ready))),
     facts([

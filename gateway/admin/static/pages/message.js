@@ -32,7 +32,8 @@ const FIELDS = [
 
 function showQueue(queue) {
   const stages = Object.entries(queue.stages).map(([stage, number]) => `${count(number)} ${stage}`).join(", ");
-  const name = queue.offset === null ? lightName(queue.light_queue) : logLink(queue.light_queue, queue.offset, lightName(queue.light_queue));
+  const called = lightName(queue.light_queue, queue);
+  const name = queue.offset === null ? called : logLink(queue.light_queue, queue.offset, called);
   return h(
     "section",
     {},

@@ -19,7 +19,7 @@ const HOLDERS = [
   { title: "Oldest waits", isNumber: true, read: (one) => age(one.stored_at_ms) },
   { title: "Stored", read: (one) => moment(one.stored_at_ms) },
   { title: "Waiting", isNumber: true, read: (one) => count(one.waiting) },
-  { title: "Light queue, from where on", read: (one) => logLink(one.light_queue, one.offset, `${calledName(one.light_queue)}, offset ${count(one.offset)}`) },
+  { title: "Light queue, from where on", read: (one) => logLink(one.light_queue, one.offset, `${calledName(one.light_queue, { name: one.queue, vhost: one.vhost })}, offset ${count(one.offset)}`) },
 ];
 
 export const held = {

@@ -84,7 +84,9 @@ async def test_three_queues_are_named_and_none_where_it_took_too_many_looks(tmp_
         async with make_client(view) as client:
             told = (await client.get("/api/lmq/segments")).json()
             named = [one["held_for"] and [queue["name"] for queue in one["held_for"]] for one in told]
-            assert named[0] == named[3] == [name_of(view.broker.queue_key(number))[1] for number in range(3)]
+            assert (
+                named[0] == named[3] == [name_of(view.broker, view.broker.queue_key(number))[1] for number in range(3)]
+            )
             assert named[1:3] == [None, []]
             monkeypatch.setattr(segments, "LOOKS_MAX", 5)
             told = (await client.get("/api/lmq/segments")).json()

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from core.lmq.called import LongNames
 from core.lmq.queue_name import mqtt_queue_name
 from gateway.admin.ours.light_queues import ends_of
 from gateway.admin.rosters import queue_parts, roster
@@ -137,10 +138,13 @@ async def test_light_queues_that_come_later_are_in_the_next_answer(tmp_path):
 
 
 async def test_light_queues_are_called_as_clients_call_them():
-    assert told_name(b"%LMQ%mqtt%plant%1%temp") == "plant/1/temp"
-    assert told_name(b"%LMQ%mqtt%plant%|p%|h") == "plant/+/#"
-    assert told_name(b"%LMQ%mqtt%|z" + b"0" * 40) == "%LMQ%mqtt%|z" + "0" * 40
-    assert told_name(b"ORDERS/3") == "ORDERS/3"
+    names = LongNames()
+    assert told_name(b"%LMQ%mqtt%plant%1%temp", names) == "plant/1/temp"
+    assert told_name(b"%LMQ%mqtt%plant%|p%|h", names) == "plant/+/#"
+    assert told_name(b"%LMQ%mqtt%|z" + b"0" * 40, names) == "(a filter with a long name, 00000000)"
+    names.note(b"%LMQ%mqtt%|z" + b"0" * 40, b"mqtt", b"", b"long/#")
+    assert told_name(b"%LMQ%mqtt%|z" + b"0" * 40, names) == "long/#"
+    assert told_name(b"ORDERS/3", names) == "ORDERS/3"
 
 
 async def test_filters_are_called_the_same_many_at_once():
@@ -148,7 +152,9 @@ async def test_filters_are_called_the_same_many_at_once():
     keys = [mqtt_queue_name(one) for one in filters]
     for some in (keys, keys[:3], keys[:1], []):
         lines = b"".join([b"\n" + key.removeprefix(queue_parts.MQTT_PREFIX) for key in some])
-        assert told_names(lines) == "\n".join([told_name(key).replace("\n", " ") for key in some])
+        assert told_names(lines, LongNames()) == "\n".join(
+            [told_name(key, LongNames()).replace("\n", " ") for key in some]
+        )
 
 
 async def test_filters_between_queues_of_other_doors_are_each_in_the_list(tmp_path, monkeypatch):

@@ -1,0 +1,64 @@
+"""What light queues are called: a name in the log says that by itself, but for long ones, which are told here."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from core.lmq.queue_name import AMQP, LIGHT_PREFIX, MQTT, parse_queue_name
+
+KNOWN_MAX = 100_000  # long names: some 30 MB where each has 300 letters; of more those noted last are known
+DIGITS = 8  # of a long name that is not known
+_KIND_BYTES = len(LIGHT_PREFIX) + 5  # of the kind, too, and what ends it
+_HASHED = b"|z"
+_BESIDE = re.compile(rb"\|r|\|x|\|y[0-9]+%")  # before the rest of the name of an AMQP queue, or of an exchange
+_PASSING = re.compile(rb"([^%]*)%\|t[0-9]+")
+
+
+class Called(NamedTuple):
+    """What people call a light queue."""
+
+    kind: bytes  # MQTT or AMQP
+    vhost: bytes  # empty for MQTT
+    name: bytes  # the filter, or the queue's name
+
+
+class LongNames:
+    """Says what light queues are called, also those in whose names a digest stands for what is too long.
+
+    It knows the long ones that were noted since the start: filters as they are subscribed to, and queues as they are
+    declared or loaded.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Called] = {}
+
+    def note(self, light_name: bytes, kind: bytes, vhost: bytes, name: bytes) -> None:
+        """Note what a light queue is called, where its name does not say it."""
+        if light_name[_KIND_BYTES:].startswith(_HASHED):
+            self._known.pop(light_name, None)
+            self._known[light_name] = Called(kind, vhost, name)
+            if len(self._known) > KNOWN_MAX:
+                del self._known[next(iter(self._known))]
+
+    def find(self, light_name: bytes) -> Called | None:
+        """Return what a light queue is called; None for one of RocketMQ.
+
+        What an AMQP queue refused, and its messages of a priority, are called as the queue. Where it is not known what
+        a queue is called, that is said with some digits of its name.
+        """
+        parsed = parse_queue_name(light_name)
+        if parsed is not None:
+            kind, parts = parsed
+            return Called(kind, parts[0] if kind == AMQP else b"", parts[-1])
+        kind, rest = light_name[len(LIGHT_PREFIX) : _KIND_BYTES - 1], light_name[_KIND_BYTES:]
+        if not light_name.startswith(LIGHT_PREFIX) or kind not in {MQTT, AMQP}:
+            return None
+        if beside := _BESIDE.match(rest):
+            return self.find(light_name[:_KIND_BYTES] + rest[beside.end() :])
+        if passing := _PASSING.fullmatch(rest):
+            place = parse_queue_name(light_name[:_KIND_BYTES] + passing[1] + b"%")
+            return Called(kind, place[1][0] if place else b"", b"(ends with its users)")
+        what = b"filter" if kind == MQTT else b"queue"
+        unknown = b"(a %b with a long name, %b)" % (what, rest.removeprefix(_HASHED)[:DIGITS])
+        return self._known.get(light_name) or Called(kind, b"", unknown)
