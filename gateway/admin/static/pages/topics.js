@@ -24,7 +24,12 @@ function isOpen(node, path, open, isSmall) {
   return open.get(path) ?? (node.below.size < 40 && (isSmall || path.split("/").length < 2));
 }
 
+// Levels in which there is only one other stand in a line with it.
 function draw(node, level, path, span, open, isSmall) {
+  if (node.below.size === 1 && !node.topic) {
+    const [[next, inner]] = node.below;
+    return draw(inner, `${level}/${next}`, `${path}/${next}`, span, open, isSmall);
+  }
   const said = ` ${rate((node.count / span) * 1_000)}/s, ${plural(node.count, "message")}, ${bytes(node.bytes)}`;
   const name = node.topic ? h("a", { href: `#/route?topic=${encodeURIComponent(node.topic.topic)}` }, level || "(empty)") : level || "(empty)";
   const last = node.topic ? `, last ${moment(node.topic.last_at_ms)}` : "";
