@@ -16,6 +16,8 @@ AHEADS_MAX = 8  # look-aheads of one expression
 _AHEADS = {"(?!": False, "(?=": True}
 # Where a text begins or ends, bytes, what means itself, and flags that are taken back: lines are searched otherwise.
 _OF_WHOLE_TEXTS = re2.compile(r"\\[AzCQ]|\(\?[a-zA-Z]*-|\n")
+# What finds no line break anywhere: places, characters, groups, and classes of few kinds.
+_INSIDE_LINES = re2.compile(r"(?:[^\\\[\x00-\x1f]|\\(?:[dwb]|[^\w\s])|\[[\w. -]+\])*")
 _LOOKS = (*_AHEADS, "(?<!", "(?<=")
 
 
@@ -41,10 +43,16 @@ class Lines:
 
     Args:
         compiled: It, held to lines.
+        of_all: What is found where it is in each line of a whole text; None: it may find line breaks.
     """
 
-    def __init__(self, compiled: _InBytes) -> None:
+    def __init__(self, compiled: _InBytes, of_all: _InBytes | None = None) -> None:
         self._compiled = compiled
+        self._of_all = of_all
+
+    def are_all(self, lines: bytes) -> bool:
+        """Return whether each line has it, as far as that is quick to tell; False where it is not."""
+        return self._of_all is not None and self._of_all.search(lines + b"\n", 0) is not None
 
     def find(self, lines: bytes) -> Iterator[int]:
         """Give a place in each line that has it, in their order."""
@@ -99,10 +107,13 @@ def compile_lines(text: str) -> Lines | None:
     if _OF_WHOLE_TEXTS.search(text) is not None:
         return None
     options = _options()
-    options.never_nl = True
     options.never_capture = True
     try:
-        return Lines(re2.compile(f"(?m){text}", options))
+        has_flags = "(?" in text.replace("(?:", "(")
+        is_inside = not has_flags and _INSIDE_LINES.fullmatch(text) is not None
+        of_all = re2.compile(rf"(?m)\A(?:.*(?:{text}).*\n)*\z", options) if is_inside else None
+        options.never_nl = True
+        return Lines(re2.compile(f"(?m){text}", options), of_all)
     except re2.error:
         return None
 

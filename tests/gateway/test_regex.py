@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 
 import pytest
@@ -134,6 +135,21 @@ def test_an_expression_is_found_in_many_lines_as_in_each_by_itself(pattern, line
 @pytest.mark.parametrize("pattern", [r"\Aa", r"a\z", r"(?-m)^a", "(", r"^(?!amq\.)", "a\nb", r"(?i-s:a)"])
 def test_an_expression_of_whole_texts_is_not_looked_for_in_lines(pattern):
     assert compile_lines(pattern) is None
+
+
+@pytest.mark.parametrize(
+    "pattern", ["^.*$", ".", "^q", r"\d$", r"^[a-z]+\d*$", "a|q", "", "^$", "(?:q)(1)", r"q\.", "[^x]", r"\W", "(?s).q"]
+)
+def test_of_many_lines_that_all_have_an_expression_it_is_known_at_once(pattern):
+    draw, found = random.Random(pattern), compile_lines(pattern)
+    each, may_break = compile_regex(pattern), pattern in {"[^x]", r"\W", "(?s).q"}
+    for _ in range(200):
+        lines = [draw.choice(["q1", "q", "a.q.b1", "", "Q9", "x"][: draw.randrange(1, 7)]) for _ in range(3)]
+        if found.are_all("\n".join(lines).encode()):
+            assert not may_break
+            assert all(each.search(line) is not None for line in lines), lines
+        elif not may_break:
+            assert not all(each.search(line) is not None for line in lines), lines
 
 
 def test_lines_are_searched_by_all_other_expressions():

@@ -14,6 +14,7 @@ from gateway.regex import Lines
 HITS_A_STEP = 64  # lines that an expression is found in, of which each costs some microseconds
 BYTES_A_STEP = 2_048  # of lines, and the rest of one: the costliest expressions take up to 3 us for each byte
 FLAGS_A_STEP = 4_096
+MANY_HITS = 128  # of a word in one text, from which on it is quicker to look at each name of it
 
 
 class Search(NamedTuple):
@@ -52,6 +53,10 @@ async def find_hits(search: Search, texts: Iterable[str], text_count: int, count
 
 def _mark_lines(text: str, word: str, hits: bytearray, number: int) -> None:
     """Mark the lines of a text that have a word; the first one has that number."""
+    if "\n" not in word and text.count(word) > MANY_HITS:
+        names = text.split("\n")[: len(hits) - number]
+        hits[number : number + len(names)] = bytes([word in name for name in names])
+        return
     at, pos = 0, -1 if "\n" in word else text.find(word)
     while pos >= 0:
         number += text.count("\n", at, pos)
@@ -67,6 +72,14 @@ async def _mark_found(text: str, lines: Lines, hits: bytearray, number: int, ste
     while begin <= len(data):
         end = data.find(b"\n", begin + BYTES_A_STEP)
         piece = data[begin:] if end < 0 else data[begin:end]
+        begin += len(piece) + 1
+        if lines.are_all(piece):
+            following = min(number + piece.count(b"\n") + 1, len(hits))
+            hits[number:following] = b"\1" * (following - number)
+            number = following
+            await steps.rest()
+            continue
+        await steps.rest()
         at, line = 0, number
         for found, pos in enumerate(lines.find(piece), 1):
             line += piece.count(b"\n", at, pos)
@@ -76,7 +89,6 @@ async def _mark_found(text: str, lines: Lines, hits: bytearray, number: int, ste
             if found % HITS_A_STEP == 0:
                 await steps.rest()
         number += piece.count(b"\n") + 1
-        begin += len(piece) + 1
         await steps.rest()
 
 

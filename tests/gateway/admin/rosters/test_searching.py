@@ -12,7 +12,9 @@ NAMES = ["Abab", "b", "", "xAB", "ba", "aB ab", "c", "ab"]
 
 @pytest.mark.parametrize("word", ["ab", "b", "abab", "zz", "b\na", "\n", " ", ""])
 @pytest.mark.parametrize("size", [1, 3, 8])
-async def test_names_with_a_word_are_found_in_any_text_as_by_asking_each(word, size):
+@pytest.mark.parametrize("many", [0, 2, 128])
+async def test_names_with_a_word_are_found_in_any_text_as_by_asking_each(monkeypatch, word, size, many):
+    monkeypatch.setattr(searching, "MANY_HITS", many)
     texts = ["\n".join(NAMES[at : at + size]) for at in range(0, len(NAMES), size)]
     for count in (8, 7):  # the last one came when it was asked already
         for told in (word, ""):
@@ -45,6 +47,10 @@ async def test_no_step_of_a_search_by_an_expression_looks_at_more_than_some_thou
     lengths = []
 
     class Watched:
+        def are_all(self, lines):
+            assert len(lines) <= searching.BYTES_A_STEP + 251
+            return False
+
         def find(self, lines):
             lengths.append(len(lines))
             return iter(())
