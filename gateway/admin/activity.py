@@ -89,6 +89,7 @@ class QueueActivity:
         self._grown: dict[int, float] = {}  # by queue: messages a second
         self._told: dict[SharedQueue, tuple[VirtualHost, float]] = {}
         self._watched: dict[SharedQueue, tuple[Level, Rates | None]] = {}  # the second time it is known how fast
+        self._watched_refs: set[int] = set()  # their light queues
 
     def is_due(self) -> bool:
         """Return whether it is time for another look."""
@@ -137,6 +138,7 @@ class QueueActivity:
         self._told = {queue: told for queue, told in self._told.items() if told[1] >= until_s}
         found: dict[SharedQueue, tuple[Level, Rates | None]] = {}
         consumers: dict[SharedQueue, list[str]] = {}
+        refs: set[int] = set()
         for places in (self._consumed(), [(vhost, queue, "") for queue, (vhost, _) in self._told.items()]):
             async for vhost, queue, consumer in walk(places, steps):
                 if consumer and len(names := consumers.setdefault(queue, [])) < CONSUMERS_MAX:
@@ -145,7 +147,8 @@ class QueueActivity:
                     level = self._level_of(vhost, queue)
                     known = self._watched.get(queue)
                     found[queue] = (level, None if known is None else find_rates(known[0], level))
-        self._watched = found
+                    refs.add(self._broker.find_queue(queue.light_name))
+        self._watched, self._watched_refs = found, refs
         now_ms = time_ns() // 1_000_000
         for queue in found:
             self._note_place(queue, ", ".join(consumers.get(queue, ())), now_ms)
@@ -203,19 +206,19 @@ class QueueActivity:
         return rates
 
     def rates_of_many(
-        self, figure: Callable[[Rates], float], queues: Sequence[SharedQueue], refs: Sequence[int]
+        self, figure: Callable[[Rates], float], find_queues: Callable[[], Sequence[SharedQueue]], refs: Sequence[int]
     ) -> list[float]:
         """Return one figure of what `rates_of` says of some AMQP queues; none is watched for it.
 
         Args:
             figure: Chooses it.
-            queues: They.
+            find_queues: Gives them.
             refs: Their light queues.
         """
         given = self.rates_of_refs(refs)
-        if not any(given) and self._watched.keys().isdisjoint(queues):
+        if not any(given) and self._watched_refs.isdisjoint(refs):
             return given  # nothing moves
-        return [figure(self._rates_now(*each)) for each in zip(queues, given, strict=True)]
+        return [figure(self._rates_now(*each)) for each in zip(find_queues(), given, strict=True)]
 
 
 def find_rates(before: Level, now: Level) -> Rates:

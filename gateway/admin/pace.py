@@ -5,7 +5,8 @@ What it costs is the processor's time of its steps, not the time until its end: 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 
 SHARE = 100  # times what all of it costs together passes until the same is done again
@@ -18,6 +19,20 @@ class Pace:
 
     def __init__(self) -> None:
         self._known: dict[Hashable, tuple[float, float]] = {}  # by piece: cost, and the moment of the last question
+        self._questions = 0  # under way, that do not wait for such a piece
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Have pieces of work wait for a question that does not wait for them."""
+        self._questions += 1
+        try:
+            yield
+        finally:
+            self._questions -= 1
+
+    def is_asked(self) -> bool:
+        """Return whether such a question is under way."""
+        return self._questions > 0
 
     def is_due(self, piece: Hashable, done_at_s: float) -> bool:
         """Return whether a piece of work that was done at a moment is to be done again, as a question asks for it."""

@@ -76,19 +76,18 @@ class HeadLooks:
                     yield host.vhost, queue
                 yield None
 
-    def rows_of(self, vhost: VirtualHost) -> QueueRows | None:
-        """Return the queues of a virtual host as they were at the last look; None where there was none."""
-        known = self._hosts.get(vhost)
-        return None if known is None else known.rows
-
     def _take_in(self, vhosts: Iterable[VirtualHost]) -> Generator[None, None, list[Host]]:
         """Give numbers to queues that came, in steps; forget virtual hosts that went."""
         found = []
         for vhost in vhosts:
+            if vhost.rows.is_worn:
+                vhost.rows.is_retired = True
+                vhost.rows = QueueRows(self._broker, vhost)
             known = self._hosts.get(vhost)
-            if known is None or known.rows.is_worn:
-                known = self._hosts[vhost] = Host(vhost, QueueRows(self._broker, vhost), array("q"), 0)
+            if known is None or known.rows is not vhost.rows:
+                known = self._hosts[vhost] = Host(vhost, vhost.rows, array("q"), 0)
             yield from known.rows.take_in()
+            yield from known.rows.read_names()  # lists are asked for when somebody is in a hurry
             count = len(known.rows)
             known.done.extend([_NOT_LOOKED] * (count - len(known.done)))
             found.append(known._replace(queue_count=count))

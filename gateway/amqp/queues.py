@@ -40,6 +40,7 @@ from gateway.amqp.passing_names import PassingNames
 from gateway.amqp.policies import Ruling
 from gateway.amqp.queue_arguments import KeptArguments, find_terms, type_of
 from gateway.amqp.queue_opening import OF_A_QUEUE, QueueOpening
+from gateway.amqp.queue_rows import QueueRows
 from gateway.amqp.queue_ties import QueueConsumer
 from gateway.amqp.refusals import Refusals
 from gateway.amqp.reply_codes import ReplyCode
@@ -84,6 +85,7 @@ class VirtualHost:
         self._broker = broker
         self._table = HostRows(parts.table, name)
         self._queues: OrderedMap[str, SharedQueue] = OrderedMap()
+        self.rows = QueueRows(broker, self)
         self._owned: dict[object, dict[str, SharedQueue]] = {}  # by connection: its exclusive queues
         self.taken = TakenNames(broker.when_kept)
         self.unkept = Unkept(broker.when_kept)
@@ -188,8 +190,6 @@ class VirtualHost:
     def __reversed__(self) -> Iterator[SharedQueue]:
         """Give all queues, the newest first; what is made or deleted meanwhile may be among them or not."""
         return self._queues.newest_values()
-
-    # Queues
 
     def find(self, name: str) -> SharedQueue | None:
         """Return a queue, or None."""
@@ -296,6 +296,7 @@ class VirtualHost:
         self._refusals.stop(queue)
         self._opening.close(queue)
         told_later = queue.delete(by)
+        self.rows.note_gone(queue)
         self.exchanges.note_change()
         bindings = self.exchanges.bindings_to(queue.name)
         self.taken.take((QUEUE, queue.name), queue.light_name)

@@ -22,6 +22,7 @@ cdef class SharedQueue(Reader):
     cdef public list streams
     cdef public long long first_offset
     cdef public bint has_exclusive
+    cdef public int row
     cdef public bint is_deleted
     cdef public bint is_open
     cdef public bint is_passing

@@ -21,7 +21,6 @@ from gateway.amqp.host_profile import HostProfile, dump_profile, load_profile
 from gateway.amqp.policies import Policies, Policy
 from gateway.amqp.queue_arguments import find_terms
 from gateway.amqp.queue_pops import GROUP
-from gateway.amqp.queue_rows import QueueRows
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
 from gateway.runtime.chores import AT_ONCE, Chores
@@ -246,10 +245,6 @@ class VirtualHosts:
     def used_queues(self) -> Iterator[tuple[VirtualHost, SharedQueue] | None]:
         """Give the queues that are read, or in which something may be; None is a step in vain."""
         return self._head_looks.used(self)
-
-    def rows_of(self, vhost: VirtualHost) -> QueueRows:
-        """Return the queues of a virtual host with numbers of their own, which begin with what looks at all know."""
-        return QueueRows(self._broker, vhost, self._head_looks.rows_of(vhost))
 
     def _drop_expired(self, now_ms: int) -> Iterator[None]:
         try:

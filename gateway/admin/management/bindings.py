@@ -31,6 +31,7 @@ from gateway.admin.management.places import (
 from gateway.admin.paths import PathName
 from gateway.admin.rosters.part import Part
 from gateway.admin.rosters.roster import Roster
+from gateway.admin.rosters.rows_part import DefaultBindings
 from gateway.admin.rosters.walked_parts import OrderedPart
 from gateway.admin.routes import Routes
 from gateway.admin.view import AdminView, View
@@ -190,13 +191,7 @@ class BindingRoster(Roster[tuple[VirtualHost, Exchange], Placed]):
         """Return the bindings of an exchange; the one without a name has one of each queue."""
         place, exchange = source
         if not exchange.name:
-            return OrderedPart(
-                lambda: reversed(place),
-                lambda: len(place),
-                lambda queue: not queue.is_deleted,
-                lambda _queue: "",
-                lambda queue: (place, "", (queue.name, queue.name, None)),
-            )
+            return DefaultBindings(place)
         return OrderedPart(
             exchange.bindings.newest_values,
             lambda: len(exchange.bindings),

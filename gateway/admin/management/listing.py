@@ -14,7 +14,8 @@ from pydantic import BaseModel, Field
 from pydantic_core import PydanticSerializationError, to_json
 
 from gateway.admin.management.failures import bad_request, out_of_range
-from gateway.admin.rosters.roster import NAME, Column, Roster
+from gateway.admin.rosters.column import NAME, Column
+from gateway.admin.rosters.roster import Roster
 from gateway.admin.rosters.searching import Search
 from gateway.admin.steps import Steps, let_go, walk, walk_chunks
 from gateway.regex import compile_lines, compile_regex, is_everywhere

@@ -22,7 +22,6 @@ from gateway.amqp.policies import Policy
 from gateway.amqp.queue_arguments import type_of
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
-from gateway.inventory import text_of
 
 RATES: Mapping[str, Callable[[Any], float]] = {
     "messages_details.rate": lambda rates: rates.ready + rates.unacked,
@@ -41,7 +40,7 @@ STANDING: Mapping[str, Callable[[Sequence[SharedQueue]], Sequence[Any]]] = {
     "consumers": lambda queues: [queue.reader_count() for queue in queues],
     "policy": lambda queues: [_name_of(queue.ruling.policy) for queue in queues],
     "operator_policy": lambda queues: [_name_of(queue.ruling.operator) for queue in queues],
-    "lmq.light_queue": lambda queues: [text_of(queue.light_name) for queue in queues],
+    "lmq.light_queue": lambda queues: [queue.light_name for queue in queues],  # in the order of their texts
 }
 NOTHING = rank(None)
 

@@ -108,7 +108,7 @@ class AmqpRoster(Roster[VirtualHost, Placed]):
 
     def open(self, source: VirtualHost) -> AmqpPart:
         """Return the queues of a virtual host."""
-        return AmqpPart(source, self._view.vhosts.rows_of(source), self.columns.find)
+        return AmqpPart(source, self.columns.find)
 
 
 def _write_row(view: AdminView, vhost: VirtualHost, queue: SharedQueue) -> bytes:

@@ -18,7 +18,6 @@ from gateway.admin.view import AdminView
 from gateway.amqp.inventory import count_messages
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
-from gateway.inventory import text_of
 
 Placed = tuple[VirtualHost | str, SharedQueue | int]  # an AMQP queue in its host, or a door and a light queue
 ENDS: Mapping[str, Callable[[Any], float]] = {
@@ -47,7 +46,9 @@ class LightColumns:
             **{name: Pacing(partial(view.activity.rates_of_many, figure)) for name, figure in RATES.items()},
             **{name: Flowing(partial(self._end_of_queue, figure)) for name, figure in ENDS.items()},
             "readers": Standing(lambda queues: [queue.reader_count() for queue in queues]),
-            "light_queue": Standing(lambda queues: [text_of(queue.light_name) for queue in queues]),
+            "light_queue": Standing(
+                lambda queues: [queue.light_name for queue in queues]
+            ),  # in the order of their texts
             "first_offset": Flowing(self._first_of, is_offset=True),
         }
         self.used: dict[str, Callable[[int], float]] = {
@@ -61,7 +62,7 @@ class LightColumns:
             "rate_in": view.activity.rates_into,
             "door": lambda first, end: ["mqtt"] * (end - first),
             "vhost": lambda first, end: [""] * (end - first),
-            "light_queue": lambda first, end: [text_of(broker.queue_key(ref)) for ref in range(first, end)],
+            "light_queue": lambda first, end: [broker.queue_key(ref) for ref in range(first, end)],
             **dict.fromkeys(UNTOLD, lambda first, end: [-1] * (end - first)),
         }
         """What MQTT's filters have from one number to before another."""

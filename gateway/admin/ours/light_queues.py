@@ -120,7 +120,7 @@ class LightRoster(Roster[VirtualHost | str, Placed]):
     def open(self, source: VirtualHost | str) -> Part[Placed]:
         """Return the light queues of a source."""
         if isinstance(source, VirtualHost):
-            return AmqpPart(source, self._view.vhosts.rows_of(source), self.columns.find)
+            return AmqpPart(source, self.columns.find)
         if source == "mqtt":
             return FiltersPart(self._view.broker, source, self.columns.quick, self.columns.used)
         return TopicsPart(self._view.broker, source, self._view.rocketmq.inventory().queue_refs)

@@ -19,6 +19,13 @@ class Part(ABC, Generic[Thing_co]):
 
     size = 0  # numbers that are given
     names_at_once = 64  # of which each costs a microsecond or two
+    gone: Sequence[int] = ()
+    """Numbers of things that are known to be gone, as they went; where others went, too, each is asked."""
+
+    @property
+    def is_left(self) -> bool:
+        """Return whether the things have other numbers now, in another part of the same source."""
+        return False
 
     @abstractmethod
     def arrivals(self) -> Iterator[None]:

@@ -11,9 +11,9 @@ from core.lmq.called import LongNames
 from core.lmq.queue_name import AMQP, LIGHT_PREFIX, MQTT
 from gateway.admin.rosters.part import Part
 from gateway.admin.rosters.queue_columns import AmqpPlace, FindColumn, Flowing, Pacing, QueueColumn, Standing
+from gateway.admin.rosters.rows_part import RowsPart
 from gateway.admin.rosters.runs import Runs
 from gateway.amqp.inventory import count_messages
-from gateway.amqp.queue_rows import QueueRows
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
 from gateway.inventory import text_of
@@ -27,47 +27,33 @@ MQTT_PREFIX = LIGHT_PREFIX + MQTT + b"%"
 AMQP_PREFIX = LIGHT_PREFIX + AMQP + b"%"
 _PREFIX_BYTES = len(MQTT_PREFIX)
 _SLASHES = bytes.maketrans(b"%", b"/")
+_UNKNOWN = array("q", [-1]) * (1 << 16)
 MANY = 1 << 62  # more than any queue has
 LightPlace = tuple[str, int]  # door and light queue
 Tell = Callable[[int, int], Sequence[object]]  # what light queues have, from one number to before another
 
 
-class AmqpPart(Part[AmqpPlace]):
+class AmqpPart(RowsPart[AmqpPlace]):
     """The queues of a virtual host, which keeps them in the order they came.
 
     Args:
         vhost: The virtual host.
-        rows: Its queues with their numbers, which nobody else uses.
         find_column: Says how a column is told that is none of those that are known here.
     """
 
-    names_at_once = LOOKS_A_STEP
-
-    def __init__(self, vhost: VirtualHost, rows: QueueRows, find_column: FindColumn) -> None:
-        self._vhost = vhost
+    def __init__(self, vhost: VirtualHost, find_column: FindColumn) -> None:
+        super().__init__(vhost)
         self._find_column = find_column
-        self._rows = rows
         self._empty_at = array("q")  # by number: the next offset at which nothing was in a queue
 
     def arrivals(self) -> Iterator[None]:
         """Take those that came after the last one that is still there."""
         for _ in self._rows.take_in():
-            self._take_in()
             yield
-        self._take_in()
-        yield
-
-    def _take_in(self) -> None:
-        self._empty_at.extend([-1] * (len(self._rows) - len(self._empty_at)))
-        self.size = len(self._empty_at)
-
-    def alive(self) -> int:
-        """Return how many there are."""
-        return len(self._vhost)
-
-    def there(self, first: int, end: int) -> bytes:
-        """Return for each queue from one number to before another whether it is there."""
-        return bytes([not queue.is_deleted for queue in self._rows.queues[first:end]])
+        while (missing := len(self._rows) - len(self._empty_at)) > 0:
+            self._empty_at += _UNKNOWN[:missing]
+            self.size = len(self._empty_at)
+            yield
 
     def name(self, number: int) -> str:
         """Return what clients call a queue."""
@@ -75,8 +61,7 @@ class AmqpPart(Part[AmqpPlace]):
 
     def names(self, first: int, end: int) -> str:
         """Return what clients call some queues."""
-        names = "\n".join([queue.name for queue in self._rows.queues[first:end]])
-        return names if names.count("\n") == end - first - 1 else super().names(first, end)
+        return self._rows.names(first, end)
 
     def figures(self, column: str, first: int, end: int) -> Sequence[object] | None:
         """Return what queues have in a column that is quick to tell."""
@@ -92,8 +77,9 @@ class AmqpPart(Part[AmqpPlace]):
     def _tell(self, column: QueueColumn, first: int, end: int) -> Sequence[Any]:
         if isinstance(column, Flowing):
             return self._ask_used(column, first, end)
-        queues = self._rows.queues[first:end]
-        return column.tell(queues) if isinstance(column, Standing) else column.tell(queues, self._rows.refs(first, end))
+        if isinstance(column, Pacing):
+            return column.tell(lambda: self._rows.queues[first:end], self._rows.refs(first, end))
+        return column.tell(self._rows.queues[first:end])
 
     def is_cheap(self, column: str) -> bool:
         """Return whether no queue is asked for its messages."""
@@ -160,8 +146,8 @@ class AmqpPart(Part[AmqpPlace]):
 
     def take(self, number: int) -> AmqpPlace | None:
         """Return a queue with its virtual host; None where it is deleted."""
-        queue = self._rows.queues[number]
-        return None if queue.is_deleted else (self._vhost, queue)
+        queue = self._find(number)
+        return None if queue is None else (self._vhost, queue)
 
 
 class FiltersPart(Part[LightPlace]):

@@ -42,3 +42,12 @@ def test_what_nobody_asks_for_any_more_leaves_the_time_to_the_rest(clock):
     tempo.is_due("a", 0.0)
     clock[0] += 2
     assert tempo.period_s() == pace.SHARE
+
+
+def test_questions_are_under_way_until_the_last_of_them_is_answered(clock):
+    pace = Pace()
+    with pace.asking():
+        with pytest.raises(KeyError), pace.asking():
+            raise KeyError
+        assert pace.is_asked()
+    assert not pace.is_asked()

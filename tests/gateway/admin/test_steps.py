@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from gateway.admin import steps
-from gateway.admin.steps import walk
+from gateway.admin.steps import PatientSteps, walk
 
 pytestmark = pytest.mark.asyncio
 
@@ -45,3 +45,20 @@ async def test_steps_cost_what_they_did_and_not_what_others_did_meanwhile(monkey
     other.cancel()
     assert ours.cost_s == 6
     assert clock_s[0] > 100
+
+
+async def test_what_nobody_waits_for_rests_longer_while_others_are_under_way(monkeypatch):
+    monkeypatch.setattr(steps, "STEP_S", 0.0)
+    slept, sleep, is_busy = [], asyncio.sleep, [True]
+
+    async def note(delay):
+        slept.append(delay)
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", note)
+    monkeypatch.setattr(steps, "PATIENT_S", 7.0)
+    patient = PatientSteps(lambda: is_busy[0])
+    await patient.rest()
+    is_busy[0] = False
+    await patient.rest()
+    assert slept == [7.0, 0]

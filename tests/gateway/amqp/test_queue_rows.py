@@ -67,7 +67,7 @@ def test_a_queue_whose_light_queue_comes_later_is_found_then(world):
     peer = world.client()
     peer.declare("q")
     rows = QueueRows(world.broker, world.amqp.vhosts.find("/"))
-    (queue,) = rows._vhost
+    (queue,) = rows._all
     name, queue.light_name = queue.light_name, b"%LMQ%amqp%later"
     assert read_all(world, rows) == {"q": 0}
     assert rows.ref(0) == -1
@@ -141,36 +141,6 @@ def test_newer_queues_are_taken_while_the_last_one_known_goes(world, monkeypatch
         pass
     assert [queue.name for queue in rows.queues] == list("abcdefghij")
     assert rows.refs(0, 10).tolist() == [world.broker.find_queue(vhost.light_name(name)) for name in "abcdefghij"]
-
-
-@pytest.mark.parametrize("steps", range(6))
-def test_rows_that_begin_with_those_of_others_have_the_same_queues_but_deleted_ones(world, monkeypatch, steps):
-    monkeypatch.setattr(queue_rows, "FOUND_A_STEP", 2)
-    peer, vhost = world.client(), world.amqp.vhosts.find("/")
-    for name in "abcdefg":
-        peer.declare(name)
-    list(vhost)[5].light_name, name = b"%LMQ%amqp%later", list(vhost)[5].light_name
-    model = QueueRows(world.broker, vhost)
-    take_in(model)
-    model.refs(0, 6)
-    peer.call(Queue.Delete(queue="b"))
-    list(vhost)[4].light_name = name
-    peer.declare("h")
-    rows = QueueRows(world.broker, vhost, model)
-    first, second = rows.take_in(), rows.take_in()
-    for _ in range(steps):
-        next(first, None)
-    peer.call(Queue.Delete(queue="c"))
-    take_in(model)
-    for look in (second, first, rows.take_in()):
-        for _ in look:
-            pass
-    there = [number for number, queue in enumerate(rows.queues) if not queue.is_deleted]
-    assert [rows.queues[number].name for number in there] == list("adefgh")
-    assert "b" not in [queue.name for queue in rows.queues]
-    refs = rows.refs(0, len(rows))
-    assert [refs[number] for number in there] == [world.broker.find_queue(queue.light_name) for queue in vhost]
-    assert [rows.next_offsets_now(number, number + 1)[0] for number in there] == [0] * 6
 
 
 def test_rows_are_worn_when_most_queues_are_deleted(world, monkeypatch):
@@ -250,3 +220,62 @@ def test_spans_with_other_light_queues_between_them_are_as_single_queues(world, 
         for end in range(first + 1, len(rows) + 1):
             assert rows.next_offsets(first, end, known).tolist() == each[first:end]
             assert rows.next_offsets_now(first, end).tolist() == each[first:end]
+
+
+def test_names_are_those_of_queues_wherever_they_are_read_from(world, monkeypatch):
+    monkeypatch.setattr(queue_rows, "FOUND_A_STEP", 4)
+    peer, names = world.client(), [f"q{number}" for number in range(10)] + ["a\nb", "c"]
+    vhost = world.amqp.vhosts.find("/")
+    for name in names:
+        vhost.add(name, durable=True, auto_delete=False, owner=None, arguments={})
+    rows = QueueRows(world.broker, vhost)
+    take_in(rows)
+    told = [name.replace("\n", " ") for name in names]
+    for is_read in (False, True):
+        for first in range(12):
+            for end in range(first + 1, 13):
+                assert rows.names(first, end).split("\n") == told[first:end]
+        assert rows.names(8, 12) is rows.names(8, 12)  # whole blocks are kept
+        for _ in rows.read_names() if not is_read else ():
+            pass
+    peer.declare("d")
+    take_in(rows)
+    assert [rows.names(10, 13), rows.names(12, 13)] == ["a b\nc\nd", "d"]
+
+
+def test_deleted_queues_are_told_by_number_also_those_that_went_before_they_had_one(world, monkeypatch):
+    monkeypatch.setattr(queue_rows, "FOUND_A_STEP", 2)
+    peer, vhost = world.client(), world.amqp.vhosts.find("/")
+    for name in "abcdef":
+        peer.declare(name)
+    rows = vhost.rows
+    look = rows.take_in()
+    next(look)  # some have numbers
+    for name in "afc":
+        peer.call(Queue.Delete(queue=name))
+    for _ in look:
+        pass
+    dead = [number for number, queue in enumerate(rows.queues) if queue.is_deleted]
+    assert (rows.queues[rows.gone[0]].name, sorted(rows.gone)) == ("a", dead)
+    peer.declare("a")
+    take_in(rows)
+    peer.call(Queue.Delete(queue="a"))
+    assert rows.queues[rows.gone[-1]].name == "a"
+    assert sorted(rows.gone) == [number for number, queue in enumerate(rows.queues) if queue.is_deleted]
+    assert len(set(rows.gone)) == len(rows.gone)
+
+
+def test_rows_that_are_replaced_give_no_numbers_to_queues_any_more(world):
+    peer, vhost = world.client(), world.amqp.vhosts.find("/")
+    for name in "abc":
+        peer.declare(name)
+    take_in(old := vhost.rows)
+    peer.call(Queue.Delete(queue="a"))
+    old.is_retired, vhost.rows = True, QueueRows(world.broker, vhost)
+    take_in(vhost.rows)
+    peer.declare("d")
+    take_in(old)
+    take_in(vhost.rows)
+    peer.call(Queue.Delete(queue="c"))
+    assert [vhost.rows.queues[number].name for number in vhost.rows.gone] == ["c"]
+    assert [queue.name for queue in old.queues] == list("abcd")

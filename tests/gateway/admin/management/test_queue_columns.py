@@ -7,7 +7,7 @@ import pytest
 from gateway.admin import activity
 from gateway.admin.management import queues
 from gateway.admin.management.listing import dig, rank
-from gateway.admin.rosters import roster
+from gateway.admin.rosters import chunks, roster
 from tests.support.admin import managed_gateway
 from tests.support.admin_clients import publish
 
@@ -81,7 +81,7 @@ async def test_queues_are_sorted_by_whatever_is_told_of_them(tmp_path, monkeypat
             assert had == sorted(had), column
             with monkeypatch.context() as patch:
                 patch.setattr(roster, "LONG", 20)
-                patch.setattr(roster, "FIGURES_A_STEP", 8)
+                patch.setattr(chunks, "FIGURES_A_STEP", 8)
                 for some, reverse in ((whole, False), (whole[::-1], True)):
                     asked = {"page": 1, "page_size": 15, "sort_reverse": reverse}
                     page = await _ask(client, view, "/api/queues", column, **asked)

@@ -6,7 +6,7 @@ import pytest
 
 from core.lmq.queue_name import mqtt_queue_name
 from gateway.admin.management.listing import rank
-from gateway.admin.rosters import roster
+from gateway.admin.rosters import chunks, roster
 from tests.support.admin import declare, managed_gateway
 from tests.support.admin_clients import publish, subscribe
 
@@ -46,7 +46,7 @@ async def test_light_queues_of_all_doors_are_sorted_by_whatever_is_told_of_them(
                     view.rosters.stop()
                     with monkeypatch.context() as patch:
                         patch.setattr(roster, "LONG", 20)
-                        patch.setattr(roster, "FIGURES_A_STEP", 8)
+                        patch.setattr(chunks, "FIGURES_A_STEP", 8)
                         page = (
                             await client.get("/api/lmq/queues", params={**asked, "page": 1, "page_size": 25})
                         ).json()

@@ -17,6 +17,10 @@ class _Empty(Roster):
         raise AssertionError(source)
 
 
+class _Worn(_Empty):
+    is_worn = True
+
+
 async def test_a_list_is_kept_until_nobody_asks_for_it(monkeypatch):
     rosters = Rosters()
     first = rosters.get("queues", _Empty)
@@ -26,8 +30,7 @@ async def test_a_list_is_kept_until_nobody_asks_for_it(monkeypatch):
     monkeypatch.setattr(keeper, "IDLE_S", -1.0)
     rosters.tend()
     assert len(rosters) == 0
-    worn = rosters.get("queues", _Empty)
-    worn.is_worn = True
+    worn = rosters.get("queues", _Worn)
     assert rosters.get("queues", _Empty) is not worn
     rosters.stop()
     assert len(rosters) == 0

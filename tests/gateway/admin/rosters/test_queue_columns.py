@@ -15,7 +15,7 @@ async def test_a_column_says_of_one_queue_what_it_says_of_many(tmp_path):
         columns = (
             Standing(lambda queues: [len(queue.name) for queue in queues]),
             Flowing(lambda host, queue: (host is vhost) * len(queue.name)),
-            Pacing(lambda queues, refs: [len(queue.name) for queue, _ in zip(queues, refs, strict=True)]),
+            Pacing(lambda queues, refs: [len(queue.name) for queue, _ in zip(queues(), refs, strict=True)]),
         )
         for column in columns:
             assert [key_of(column)((vhost, queue)) for queue in (a, bb)] == [1, 2]

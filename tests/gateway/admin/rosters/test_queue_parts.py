@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import random
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from core.lmq.called import LongNames
 from core.lmq.queue_name import mqtt_queue_name
 from gateway.admin.ours.light_queues import ends_of
-from gateway.admin.rosters import queue_parts, roster
+from gateway.admin.rosters import chunks, queue_parts, roster
 from gateway.admin.rosters.queue_columns import Flowing, Pacing, Standing
 from gateway.admin.rosters.queue_parts import AmqpPart, told_name, told_names
 from gateway.admin.rosters.sorting import BUCKET_COUNT
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.asyncio
 COLUMNS = {
     "length": Standing(lambda queues: [len(queue.name) for queue in queues]),
     "given": Flowing(lambda _, queue: queue.name.count("e")),
-    "rate": Pacing(lambda queues, refs: [float(ref) for _, ref in zip(queues, refs, strict=True)]),
+    "rate": Pacing(lambda queues, refs: [float(ref) for _, ref in zip(queues(), refs, strict=True)]),
 }
 
 
@@ -82,7 +83,7 @@ async def test_what_queues_have_is_told_at_once_as_each_says_it(tmp_path, monkey
             await client.put(f"/api/queues/%2F/{name}", json={"arguments": {"x-max-priority": 2}})
         declare(gateway, "d", "ee")
         await publish(client, "amq.default", "ee", "x")
-        part = AmqpPart(vhost, QueueRows(vhost.broker, vhost), COLUMNS.get)
+        part = AmqpPart(vhost, COLUMNS.get)
         assert _told(part) == {"a": 0, "bb": 0, "c": 0, "d": 0, "ee": 1}
         for key, count in (("a", 3), ("d", 2)):
             for _ in range(count):
@@ -110,7 +111,7 @@ async def test_a_queue_that_was_empty_and_was_given_nothing_is_not_asked(tmp_pat
         declare(gateway, "a", "b")
         await publish(client, "amq.default", "b", "x")
         vhost = gateway.doors["amqp"].vhost
-        part = AmqpPart(vhost, QueueRows(vhost.broker, vhost), COLUMNS.get)
+        part = AmqpPart(vhost, COLUMNS.get)
         _told(part)
         monkeypatch.setattr(queue_parts, "count_messages", count)
         assert list(part.figures("messages", 0, 2)) == [0, 1]
@@ -193,7 +194,7 @@ async def test_first_pages_by_what_is_told_of_many_at_once_are_those_of_a_sort(t
                 view.rosters.stop()
                 with monkeypatch.context() as patch:
                     patch.setattr(roster, "LONG", 20)
-                    patch.setattr(roster, "FIGURES_A_STEP", 8)
+                    patch.setattr(chunks, "FIGURES_A_STEP", 8)
                     page = {"page": 1, "page_size": 30, "sort_reverse": reverse}
                     found = (await client.get("/api/lmq/queues", params={**asked, **page})).json()
                 view.rosters.stop()
@@ -203,7 +204,7 @@ async def test_first_pages_by_what_is_told_of_many_at_once_are_those_of_a_sort(t
 @pytest.mark.parametrize("column", ["kept", "next_offset"])
 async def test_first_pages_by_offsets_ask_few_queues_and_are_those_of_a_sort(tmp_path, monkeypatch, column):
     monkeypatch.setattr(roster, "LONG", 20)
-    monkeypatch.setattr(roster, "FIGURES_A_STEP", 8)
+    monkeypatch.setattr(chunks, "FIGURES_A_STEP", 8)
     draw = random.Random(9)
     async with managed_gateway(tmp_path) as (gateway, client):
         names = [f"f/{number:02}" for number in range(100)]
@@ -243,7 +244,7 @@ async def test_first_pages_of_amqp_queues_by_messages_are_those_of_a_sort(tmp_pa
             for reverse in (False, True):
                 with monkeypatch.context() as patch:
                     patch.setattr(roster, "LONG", 20)
-                    patch.setattr(roster, "FIGURES_A_STEP", 8)
+                    patch.setattr(chunks, "FIGURES_A_STEP", 8)
                     asked = {"page": 1, "page_size": 20, "sort": column, "sort_reverse": reverse}
                     found = (await client.get("/api/queues", params=asked)).json()
                 wanted = sorted(names, key=lambda name: (depths[name], name), reverse=reverse)[:20]
@@ -289,3 +290,29 @@ async def test_a_page_by_name_needs_the_numbers_of_no_light_queues(tmp_path, mon
         by_depth = {"page": 1, "page_size": 3, "sort": "messages"}
         assert (await client.get("/api/queues", params=by_depth)).status_code == 200
         assert asked
+
+
+async def test_deleted_queues_are_told_and_numbers_given_anew_make_another_list(tmp_path, monkeypatch):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        names = [f"q{number:02}" for number in range(12)]
+        declare(gateway, *names)
+        vhost, view = gateway.doors["amqp"].vhost, client._transport.app.state.view
+        part = AmqpPart(vhost, COLUMNS.get)
+        assert part.alive() == 0
+        for _ in part.arrivals():
+            pass
+        await client.delete("/api/queues/%2F/q03")
+        assert (list(part.gone), part.alive(), part.there(2, 5)) == ([3], 11, b"\1\0\1")
+        assert await _names(client, "/api/queues") == [name for name in names if name != "q03"]
+        kept = view.rosters._kept[("amqp", None)]
+        monkeypatch.setattr(QueueRows, "is_worn", True)
+        gateway.doors["amqp"].vhosts.drop_expired(0)
+        await asyncio.sleep(0)
+        async with asyncio.timeout(20):
+            while not part.is_left:
+                await asyncio.sleep(0)
+        monkeypatch.undo()
+        await client.delete("/api/queues/%2F/q05")
+        assert part.alive() == 10  # counted anew: nobody tells it of deleted ones any more
+        assert await _names(client, "/api/queues") == [name for name in names if name not in {"q03", "q05"}]
+        assert view.rosters._kept[("amqp", None)] is not kept

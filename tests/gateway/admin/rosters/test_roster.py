@@ -6,9 +6,10 @@ import random
 import pytest
 
 from gateway.admin import pace, steps
-from gateway.admin.rosters import first_page, roster as kept, sorting
+from gateway.admin.rosters import chunks, members, middle_page, roster as kept, sorting
+from gateway.admin.rosters.column import NAME, Column
 from gateway.admin.rosters.part import Part
-from gateway.admin.rosters.roster import NAME, Column, Roster
+from gateway.admin.rosters.roster import Roster
 from gateway.admin.rosters.searching import Search
 
 pytestmark = pytest.mark.asyncio
@@ -61,7 +62,7 @@ def _names(found):
 
 async def test_what_comes_and_goes_between_two_questions_is_in_its_place(monkeypatch):
     monkeypatch.setattr(kept, "FRESH_MAX", 40)
-    monkeypatch.setattr(kept, "TEXT_COUNT", 16)
+    monkeypatch.setattr(members, "TEXT_COUNT", 16)
     draw = random.Random(34)
     things: list[_Thing] = []
     shelves = {"a": [], "b": []}
@@ -137,7 +138,7 @@ async def test_orders_are_bounded():
 
 
 async def test_many_names_that_come_at_once_are_each_in_their_place(monkeypatch):
-    monkeypatch.setattr(kept, "TEXT_COUNT", 16)
+    monkeypatch.setattr(members, "TEXT_COUNT", 16)
     draw = random.Random(7)
     things = [_Thing(f"q{draw.randrange(10**6):06}\n") for _ in range(300)]
     roster = _Shelves(a=things[:150], b=things[150:])
@@ -149,7 +150,7 @@ async def test_many_names_that_come_at_once_are_each_in_their_place(monkeypatch)
 
 @pytest.mark.parametrize("reverse", [False, True])
 async def test_a_first_page_of_many_does_not_wait_until_all_are_in_order(monkeypatch, reverse):
-    monkeypatch.setattr(kept, "TEXT_COUNT", 16)
+    monkeypatch.setattr(members, "TEXT_COUNT", 16)
     monkeypatch.setattr(kept, "LONG", 100)
     draw = random.Random(11)
     roster = _Shelves(a=[_Thing(f"q{draw.randrange(10**6):06}") for _ in range(300)])
@@ -171,7 +172,7 @@ async def test_a_first_page_of_many_does_not_wait_until_all_are_in_order(monkeyp
 
 @pytest.mark.parametrize("reverse", [False, True])
 async def test_a_first_page_of_as_many_as_fill_their_texts_has_no_name_too_many(monkeypatch, reverse):
-    monkeypatch.setattr(kept, "TEXT_COUNT", 16)
+    monkeypatch.setattr(members, "TEXT_COUNT", 16)
     monkeypatch.setattr(kept, "LONG", 100)
     names = [f"q{number:03}" for number in range(160)]
     roster = _Shelves(a=list(map(_Thing, names)))
@@ -185,7 +186,7 @@ async def test_a_first_page_of_as_many_as_fill_their_texts_has_no_name_too_many(
 class _SlowShelves(_Shelves):
     """No order is ever made."""
 
-    async def _make_order(self, column, key):
+    async def _make_order(self, column):
         await asyncio.Event().wait()
 
 
@@ -211,7 +212,7 @@ async def test_list_is_worn_when_most_of_its_sources_are_gone_also_those_that_ha
 @pytest.mark.parametrize("reverse", [False, True])
 async def test_first_pages_by_a_figure_come_before_all_are_in_order(monkeypatch, reverse):
     monkeypatch.setattr(kept, "LONG", 20)
-    monkeypatch.setattr(kept, "FIGURES_A_STEP", 8)
+    monkeypatch.setattr(chunks, "FIGURES_A_STEP", 8)
     draw = random.Random(3)
     things = [_Thing(f"q{number:03}", draw.randrange(9)) for number in range(100)]
     roster = _Shelves(a=things[:55], b=things[55:])
@@ -253,6 +254,28 @@ async def test_the_last_page_of_a_long_list_waits_for_no_order(monkeypatch, colu
 
 
 @pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("column", [BY_NAME, BY_DEPTH])
+async def test_a_page_in_the_midst_of_a_long_list_waits_for_no_order(monkeypatch, column, reverse):
+    for name, size in (("LONG", 50), ("FIRST_MAX", 20)):
+        monkeypatch.setattr(kept, name, size)
+    draw = random.Random(9)
+    things = [_Thing(f"q{number:03}", draw.randrange(20)) for number in range(300)]
+    roster, column = _SlowShelves(a=things[:120], b=things[120:]), column._replace(reverse=reverse)
+    for thing in draw.sample(things, 9):
+        thing.is_there = False
+    wanted = [thing for thing in things if thing.is_there]
+    wanted.sort(key=lambda thing: (thing.depth if column.name == "depth" else 0, thing.name), reverse=reverse)
+    async with asyncio.timeout(20):
+        found = await roster.find(column, 140, 150, None)
+        assert (found.total, found.filtered, found.things) == (291, 291, wanted[140:150])
+        for word in ("1", "7"):  # of the latter there are few
+            hits = [thing for thing in wanted if word in thing.name]
+            found = await roster.find(column, 25, 32, Search(lambda name, word=word: word in name, word))
+            assert (found.total, found.filtered, found.things) == (291, len(hits), hits[25:32])
+    roster.stop()
+
+
+@pytest.mark.parametrize("reverse", [False, True])
 async def test_pages_behind_the_last_one_are_empty(reverse):
     roster = _Shelves(a=[_Thing(f"q{number}") for number in range(15)])
     for first in (15, 20, 40):
@@ -261,12 +284,12 @@ async def test_pages_behind_the_last_one_are_empty(reverse):
 
 class _ToldShelf(_Shelf):
     def figures(self, column, first, end):
-        assert end - first <= first_page.TOLD_A_STEP
+        assert end - first <= chunks.TOLD_A_STEP
         return [thing.depth for thing in self.things[first:end]] if column == "depth" else None
 
 
 async def test_an_order_is_made_of_what_is_told_at_once_also_where_some_are_gone(monkeypatch):
-    monkeypatch.setattr(sorting, "TOLD_AT_ONCE", first_page.TOLD_A_STEP // 2)
+    monkeypatch.setattr(sorting, "TOLD_AT_ONCE", chunks.TOLD_A_STEP // 2)
     draw = random.Random(5)
     things = [_Thing(f"q{number:03}", draw.randrange(9)) for number in range(300)]
     for thing in draw.sample(things, 40):
@@ -293,16 +316,20 @@ class _KnownShelves(_Shelves):
 @pytest.mark.parametrize("seed", range(8))
 async def test_pages_of_any_history_together_are_the_list(monkeypatch, seed):
     draw = random.Random(seed)
-    for name, sizes in {
-        "FRESH_MAX": (5, 40),
-        "TEXT_COUNT": (4, 16),
-        "LONG": (10, 100),
-        "FIGURES_A_STEP": (3, 8),
-        "FIRST_MAX": (9, 30, 2_000),
-        "THERE_A_STEP": (3, 64),
-    }.items():
-        monkeypatch.setattr(kept, name, draw.choice(sizes))
-    monkeypatch.setattr(first_page, "TOLD_A_STEP", draw.choice((2, 5)))
+    for module, name, sizes in (
+        (kept, "FRESH_MAX", (5, 40)),
+        (members, "TEXT_COUNT", (4, 16)),
+        (kept, "LONG", (10, 100)),
+        (chunks, "FIGURES_A_STEP", (3, 8)),
+        (kept, "FIRST_MAX", (9, 30, 2_000)),
+        (members, "FIRST_MAX", (9, 30, 2_000)),
+        (members, "THERE_A_STEP", (3, 64)),
+        (middle_page, "SAMPLE", (16, 64)),
+        (middle_page, "DOUBT", (0.0, 1.0, 4.0)),
+        (middle_page, "SOLE_MIN", (1, 2, 64)),
+    ):
+        monkeypatch.setattr(module, name, draw.choice(sizes))
+    monkeypatch.setattr(chunks, "TOLD_A_STEP", draw.choice((2, 5)))
     roster, things = _KnownShelves(a=[], b=[], c=[]), []
     may_go = draw.random() < 0.5
     for _ in range(8):

@@ -1,0 +1,142 @@
+"""A page in the midst of very many things, found in one look at each: what is far from it is not sorted.
+
+A sample says which two keys the page stands between, nearly for sure; how many stand before the first of them is
+counted, and only what stands between them is sorted. Where the sample is wrong, that is known: the page is not there.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from itertools import compress
+from typing import Any
+
+from gateway.admin.rosters.first_page import Chunk
+from gateway.admin.rosters.sorting import sort_numbers
+from gateway.admin.steps import Steps
+
+SAMPLE = 8_192  # things; of a million 4 % stand between the two keys then
+DOUBT = 3.5  # standard deviations of a place in the sample that the two keys are away from the page
+SOLE_MIN = 64  # things of a chunk that are looked at together where all have the same
+LOOKS = 32
+SORTED_A_STEP = 1_024
+_GOLDEN = 0.618_033_988_75  # multiples of it are spread evenly, whatever comes again in the order of things
+
+
+async def find_middle(
+    chunks: Iterable[Chunk], key: Callable[[int], Any], hits: bytearray | None, low: int, high: int, total: int
+) -> list[int] | None:  # fmt: skip
+    """Return the numbers of the things from one place to before another in their order; None where that is not found.
+
+    Args:
+        chunks: All things, those with the lowest numbers first.
+        key: Says what a thing is sorted by, None of one that is gone.
+        hits: By number, whether a thing is wanted; None for all.
+        low: The first place.
+        high: The place behind the last one.
+        total: How many things are wanted.
+    """
+    between = await _choose_keys(key, hits, low / total, high / total, total)
+    if between is None:
+        return None
+    band = _Band(*between)
+    steps = Steps()
+    for chunk in chunks:
+        if hits is None or hits.find(1, chunk.first, chunk.end) >= 0:
+            band.take(await chunk.tell(), chunk.first, hits)
+        await steps.rest()
+    return await band.find(low, high)
+
+
+async def _choose_keys(
+    key: Callable[[int], Any], hits: bytearray | None, low: float, high: float, total: int
+) -> tuple[Any, Any] | None:  # fmt: skip
+    """Return a key that is before a share of all, and one behind another share, both of a sample."""
+    steps, count = Steps(), total if hits is None else len(hits)
+    sample: list[Any] = []
+    step = int(count * _GOLDEN) | 1
+    for looked in range(min(4 * SAMPLE, count)):
+        number = looked * step % count
+        if hits is None or hits[number]:
+            found = key(number)
+            if found is not None:
+                sample.append(found)
+        if looked % LOOKS == 0:
+            await steps.rest()
+        if len(sample) >= SAMPLE:
+            break
+    if not sample:
+        return None
+    for at in range(0, len(sample), SORTED_A_STEP):  # so that the last sort only merges
+        sample[at : at + SORTED_A_STEP] = sorted(sample[at : at + SORTED_A_STEP])
+        await steps.rest()
+    sample.sort()
+    doubt = DOUBT * 0.5 * len(sample) ** 0.5 + 1
+    first, last = int(low * len(sample) - doubt), int(high * len(sample) + doubt)
+    return sample[max(first, 0)], sample[min(last, len(sample) - 1)]
+
+
+class _Band:
+    """What stands from one key to another, and how many things stand before.
+
+    Args:
+        first: The first key.
+        last: The last one.
+    """
+
+    def __init__(self, first: Any, last: Any) -> None:  # noqa: ANN401 - whatever a column has
+        self._first = first
+        self._last = last
+        self._before = 0
+        self._at_first = array("i")  # those that have the first key are in order already
+        self._between: dict[int, Any] = {}
+        self._at_last = array("i")
+
+    def take(self, keys: Sequence[Any], number: int, hits: bytearray | None) -> None:
+        """Take things, of which the first one has that number."""
+        first, last = self._first, self._last
+        numbers: Sequence[int] = range(number, number + len(keys))
+        if hits is not None:
+            wanted = hits[number : number + len(keys)]
+            if 0 in wanted:
+                keys, numbers = list(compress(keys, wanted)), list(compress(numbers, wanted))
+        if len(keys) > SOLE_MIN and keys.count(keys[0]) == len(keys):
+            self._take_alike(keys[0], numbers)
+            return
+        before, at_first = 0, self._at_first
+        for one, key in zip(numbers, keys, strict=True):
+            if key < first:
+                before += 1
+            elif key < last:
+                if key == first:
+                    at_first.append(one)
+                else:
+                    self._between[one] = key
+            elif key == last:
+                (at_first if key == first else self._at_last).append(one)
+        self._before += before
+
+    def _take_alike(self, key: Any, numbers: Sequence[int]) -> None:  # noqa: ANN401 - as above
+        if key < self._first:
+            self._before += len(numbers)
+        elif key == self._first:
+            self._at_first.extend(numbers)
+        elif key == self._last:
+            self._at_last.extend(numbers)
+        elif key < self._last:
+            self._between.update(zip(numbers, [key] * len(numbers), strict=True))
+
+    async def find(self, low: int, high: int) -> list[int] | None:
+        """Return the numbers of things from one place to before another, None where they do not stand in it."""
+        low, high = low - self._before, high - self._before
+        if low < 0 or high > len(self._at_first) + len(self._between) + len(self._at_last):
+            return None
+        ordered: Sequence[int] = ()
+        if low < len(self._at_first) + len(self._between) and high > len(self._at_first):
+            ordered = await sort_numbers(list(self._between), self._between.__getitem__)
+        found: list[int] = []
+        rows = (self._at_first, len(self._at_first)), (ordered, len(self._between)), (self._at_last, len(self._at_last))
+        for row, count in rows:
+            found += row[max(low, 0) : max(high, 0)]
+            low, high = low - count, high - count
+        return found

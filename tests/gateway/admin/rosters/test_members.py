@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from gateway.admin.rosters import members
+from gateway.admin.rosters.members import Members
+from gateway.admin.rosters.part import Part
+
+pytestmark = pytest.mark.asyncio
+
+
+class _Told(Part):
+    """Things that are told gone; whether they are there is asked of none."""
+
+    def __init__(self, names):
+        self.names_of = names
+        self.gone = []
+
+    def arrivals(self):
+        self.size = len(self.names_of)
+        yield
+
+    def alive(self):
+        return self.size - len(self.gone)
+
+    def name(self, number):
+        return self.names_of[number]
+
+    def there(self, first, end):
+        raise AssertionError((first, end))
+
+    def take(self, number):
+        return None if number in self.gone else self.names_of[number]
+
+
+class _Asked(_Told):
+    """Things that went without a word."""
+
+    def __init__(self, names):
+        super().__init__(names)
+        self.went = set()
+
+    def alive(self):
+        return self.size - len(self.went)
+
+    def there(self, first, end):
+        return bytes(number not in self.went for number in range(first, end))
+
+    def take(self, number):
+        return None if number in self.went else self.names_of[number]
+
+
+async def test_what_is_told_gone_is_known_without_a_look_at_each(monkeypatch):
+    monkeypatch.setattr(members, "TAKEN_A_STEP", 2)
+    draw = random.Random(8)
+    parts = {"a": _Told([]), "b": _Told([])}
+    things = Members(lambda: list(parts), parts.__getitem__)
+    for turn in range(12):
+        for key, part in parts.items():
+            part.names_of += [f"{key}{turn:02}{number}" for number in range(draw.randrange(9))]
+        await things.take_in()
+        for part in parts.values():
+            alive = [number for number in range(part.size) if number not in part.gone]
+            part.gone += draw.sample(alive, min(len(alive), draw.randrange(4)))
+        await things.take_in()
+        there = await things.find_there()
+        names = [things.name_of(number) for number in range(len(things)) if there[number]]
+        expected = [part.names_of[number] for part in parts.values() for number in range(part.size)
+                    if number not in part.gone]  # fmt: skip
+        assert sorted(names) == sorted(expected)
+        assert things.dead == len(things) - len(expected)
+        assert "\n".join(things.texts).split("\n") == [things.name_of(number) for number in range(len(things))]
+
+
+async def test_where_some_went_without_a_word_each_is_asked():
+    parts = {"a": _Told(["x", "y"]), "b": _Asked(["p", "q", "r"])}
+    parts["a"].there = lambda first, end: bytes(number not in parts["a"].gone for number in range(first, end))
+    things = Members(lambda: list(parts), parts.__getitem__)
+    await things.take_in()
+    parts["a"].gone.append(0)
+    parts["b"].went.add(1)
+    await things.take_in()
+    assert (things.dead, list(await things.find_there())) == (2, [0, 1, 1, 0, 1])
+    assert await things.take([0, 1, 4]) == ["y", "r"]
+
+
+async def test_a_part_that_is_left_wears_the_list():
+    part = _Told(["x"])
+    things = Members(lambda: ["a"], lambda _: part)
+    await things.take_in()
+    assert not things.is_worn
+    type(part).is_left, before = True, _Told.is_left
+    try:
+        assert things.is_worn
+    finally:
+        type(part).is_left = before
