@@ -56,8 +56,8 @@ class SharedQueue(Reader):
         "_broker", "_burial", "_due_ms", "_expiries", "_fresh_from", "_is_away", "_is_dropping", "_is_parked",
         "_levels", "_pop", "_pops", "_rota", "_stored", "_trim", "arguments", "consumers", "counts_deliveries",
         "first_offset", "has_dead_letters", "has_exclusive", "is_auto_delete", "is_deleted", "is_durable", "is_open",
-        "is_passing", "is_stream", "is_watched", "lease_ms", "light_name", "limit_ms", "name", "owner", "row",
-        "ruling", "streams", "terms",
+        "is_passing", "is_stream", "is_watched", "lease_ms", "light_name", "limit_ms", "name", "owner", "row", "ruling",
+        "streams", "terms",
     )  # fmt: skip
 
     def __init__(
@@ -90,8 +90,7 @@ class SharedQueue(Reader):
         self.streams = _NOBODY  # that read it without consuming
         self.first_offset = 0  # what lies before in the light queue was another's of this name
         self.has_exclusive = False  # one consumer has it to itself
-        self.row = -1  # its number in lists of queues, -1 before it was given one
-        self.is_deleted = False
+        self.row, self.is_deleted = -1, False  # its number in lists of queues, -1 before it was given one
         self.is_open = False  # it is this gateway's, and its ends are known: before, nothing is asked of `pop`
         self.is_passing = False  # its light queue is another's when it is gone
         self._broker = broker

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from core.broker import Broker
@@ -64,7 +65,8 @@ class VirtualHosts:
         A deletion that had begun goes on. What dead letters finished is done before.
         """
         rows: dict[str, list[tuple[list[Any], bytes]]] = {}  # read one by one: a million take 0.5 GB when they are
-        for key, value in list(self._parts.table.items()):
+        # By name, as most were made: so light queues follow each other as queues do, and are found at once.
+        for key, value in sorted(self._parts.table.items(), key=itemgetter(0)):
             vhost, parts = split_key(key)
             rows.setdefault(vhost, []).append((parts, value))
         self._restore(rows)

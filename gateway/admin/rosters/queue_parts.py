@@ -99,7 +99,7 @@ class AmqpPart(RowsPart[AmqpPlace]):
         """Return how many messages queues have; one that was empty and was given none is not asked."""
         offsets, known = self._rows.next_offsets_now(first, end), self._empty_at[first:end]
         counts = [0] * len(offsets)
-        if offsets == known:
+        if offsets == known or not (any(offsets) or self._vhost.broker.detours.levels.asked):
             return counts
         self._empty_at[first:end] = offsets
         for at, queue in self._may_have(self._rows.queues[first:end], offsets, known):

@@ -302,6 +302,22 @@ def test_a_queue_that_is_declared_behind_its_deletion_begins_empty_and_takes_no_
     world.close()
 
 
+def test_queues_come_back_by_name_so_that_their_light_queues_follow_each_other(tmp_path):
+    world = AmqpWorld(tmp_path, is_sync=True)
+    peer, names = world.client(), [f"q{number:04}" for number in range(300)]
+    for name in names:
+        peer.declare(name, durable=True)
+    world.close()
+    world.open()
+    vhost = world.amqp.vhost
+    assert [queue.name for queue in vhost] == names
+    for _ in vhost.rows.take_in():
+        pass
+    refs = vhost.rows.refs(0, len(names)).tolist()
+    assert refs == list(range(refs[0], refs[0] + len(names)))
+    world.close()
+
+
 def test_a_connection_that_closes_while_its_declaration_waits_harms_nothing(tmp_path):
     world = AmqpWorld(tmp_path, is_sync=True)
     peer, other = world.client(), world.client()
