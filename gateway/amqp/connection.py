@@ -26,7 +26,15 @@ from gateway.amqp.events import (
     secret_of,
 )
 from gateway.amqp.frames import FRAME_HEARTBEAT, FRAME_METHOD, FRAME_OVERHEAD
-from gateway.amqp.handshake import PROTOCOL_HEADER, ConnectionLimits, Login, agreed_frame_max, not_amqp, start_method
+from gateway.amqp.handshake import (
+    HEADER_OF_0_9,
+    PROTOCOL_HEADER,
+    ConnectionLimits,
+    Login,
+    agreed_frame_max,
+    not_amqp,
+    start_method,
+)
 from gateway.amqp.heartbeat import HEARTBEAT_FRAME, Heartbeat, check_beat
 from gateway.amqp.incoming import Incoming
 from gateway.amqp.methods import decode_method, encode_method
@@ -255,7 +263,7 @@ class AmqpConnection:
 
     def _take_protocol_header(self) -> bool:
         got = self._incoming.data[: len(PROTOCOL_HEADER)]
-        if not PROTOCOL_HEADER.startswith(got):
+        if not PROTOCOL_HEADER.startswith(got) and not HEADER_OF_0_9.startswith(got):
             self._outbox.append(PROTOCOL_HEADER)
             self.state = follow(self.state, Step.END)
             return False

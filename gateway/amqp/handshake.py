@@ -15,6 +15,7 @@ from gateway.amqp.reply_codes import ReplyCode
 from gateway.net.streams.first_bytes import told_of
 
 PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
+HEADER_OF_0_9 = b"AMQP\x01\x01\x00\x09"  # some clients of 0-9-1, such as aioamqp, say this; RabbitMQ lets them in
 FRAME_MAX_LEAST = 4_096  # the protocol's own
 TEXTS = ("longstr", "binary")
 EXTERNAL = "EXTERNAL"  # the client's certificate names its user

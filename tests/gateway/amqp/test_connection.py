@@ -149,6 +149,17 @@ def test_a_wrong_protocol_header_is_answered_with_the_right_one():
         assert connection.is_closed
 
 
+@pytest.mark.parametrize("size", [1, 5, 8])
+def test_a_client_that_begins_with_the_header_of_0_9_is_let_in(size):
+    connection = make()
+    header = b"AMQP\x01\x01\x00\x09"
+    for at in range(0, len(header), size):
+        feed(connection, header[at : at + size])
+    (start,) = sent(connection)
+    assert isinstance(start, Connection.Start)
+    assert (start.version_major, start.version_minor) == (0, 9)
+
+
 def refuse(data, connection=None):
     """Feed what is not allowed; return the connection.close that it brings."""
     connection = connection or ready()
