@@ -11,6 +11,7 @@ cdef class DoorMetrics:
     cdef public long long bytes_out
     cdef public long long connections
     cdef public long long connections_total
+    cdef public long long channel_changes
     cdef public long long sessions
     cdef public long long publishers_held
     cdef public long long holds

@@ -20,6 +20,7 @@ class DoorMetrics:
         "acknowledged",
         "bytes_in",
         "bytes_out",
+        "channel_changes",
         "connections",
         "connections_total",
         "dead_letters",
@@ -45,6 +46,7 @@ class DoorMetrics:
         self.bytes_out = 0
         self.connections = 0
         self.connections_total = 0
+        self.channel_changes = 0  # times that a channel, or a consumer of one, came or went
         self.sessions = 0
         self.publishers_held = 0  # while the disk is low on room
         self.holds = 0  # how often one was

@@ -1,6 +1,7 @@
 import cython
 
 from core cimport octets
+from core.metrics cimport DoorMetrics
 from gateway.amqp.channel cimport Channel, Incomplete
 from gateway.amqp.codec cimport PublishCutter
 from gateway.amqp.events cimport CutterPool, PublishRun, SettleRun, make_publish_run
@@ -28,6 +29,7 @@ cdef class AmqpConnection:
     cdef public object check_channel
     cdef CutterPool _pool
     cdef str _version
+    cdef DoorMetrics _metrics
     cdef Incoming _incoming
     cdef Incomplete _incomplete
     cdef list _outbox

@@ -8,6 +8,7 @@ from pamqp import base, commands
 from pamqp.commands import Basic, Connection as Method
 
 from core import octets
+from core.metrics import DoorMetrics
 from gateway.amqp.channel import Channel, Incomplete, check_channel_count, unbounded, unexpected_content
 from gateway.amqp.codec import PUBLISH
 from gateway.amqp.errors import AmqpError, PeerSilentError, undecodable, unexpected_frame, unimplemented
@@ -63,9 +64,12 @@ class AmqpConnection:
         pool: Where runs of publishes are cut; shared by all connections of the door.
         now_ms: When the socket was accepted.
         version: Told to the client.
+        metrics: Count what comes and goes.
     """
 
-    def __init__(self, limits: ConnectionLimits, pool: CutterPool, now_ms: int, version: str) -> None:
+    def __init__(
+        self, limits: ConnectionLimits, pool: CutterPool, now_ms: int, version: str, metrics: DoorMetrics
+    ) -> None:
         self.limits = limits
         self.state = State.HEADER
         self.channels: dict[int, Channel] = {}
@@ -77,6 +81,7 @@ class AmqpConnection:
         self.check_channel: Callable[[], None] = unbounded  # raises where the user may have no more
         self._pool = pool
         self._version = version
+        self._metrics = metrics
         self._incoming = Incoming(len(PROTOCOL_HEADER))
         self._incomplete = Incomplete(limits.incomplete_bytes_max)
         self._outbox: list[bytes] = []
@@ -201,9 +206,9 @@ class AmqpConnection:
                 self.state = follow(self.state, Step.CLOSE_OK)
         elif index == commands.Channel.Close.index:
             self.send_method(number, commands.Channel.CloseOk())
-            del self.channels[number]
+            self._forget_channel(number)
         elif index == commands.Channel.CloseOk.index:
-            del self.channels[number]
+            self._forget_channel(number)
 
     def _on_content(self, kind: int, number: int, payload: bytes) -> Event | None:
         channel = self.channels.get(number)
@@ -240,7 +245,7 @@ class AmqpConnection:
 
     def _on_channel_method(self, channel: Channel, method: base.Frame, payload: bytes) -> Event | None:
         if isinstance(method, commands.Channel.Close):
-            del self.channels[channel.number]
+            self._forget_channel(channel.number)
             self.send_method(channel.number, commands.Channel.CloseOk())
             return ChannelEnded(channel)
         if isinstance(method, Basic.Ack | Basic.Nack | Basic.Reject):  # runs take them
@@ -255,9 +260,14 @@ class AmqpConnection:
         check_channel_count(len(self.channels), self._channel_max)
         self.check_channel()
         self.channels[number] = Channel(number, self._incomplete)
+        self._metrics.channel_changes += 1
         opened = commands.Channel.OpenOk()
         opened.channel_id = ""  # as RabbitMQ has it: CloudAMQP's JavaScript client reads on as if it were empty
         self.send_method(number, opened)
+
+    def _forget_channel(self, number: int) -> None:
+        del self.channels[number]
+        self._metrics.channel_changes += 1
 
     # The handshake, and the end
 

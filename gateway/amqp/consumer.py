@@ -165,6 +165,7 @@ class Consumer:
     def on_queue_deleted(self) -> None:
         """The queue is no more: forget it."""
         self.channel.consumers.pop(self.tag, None)
+        self._metrics.channel_changes += 1
         self.stop()
 
     def tell_deleted(self) -> None:

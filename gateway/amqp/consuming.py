@@ -110,6 +110,7 @@ class Reading:
         )
         consumer.timeout_ms = _timeout_of(arguments, what)
         channel.consumers[tag] = consumer
+        self._metrics.channel_changes += 1
         self._vhost.use(queue)
         if method.exclusive:
             queue.has_exclusive = True
@@ -143,6 +144,7 @@ class Reading:
         )
         consumer.timeout_ms = _timeout_of(arguments, what)
         channel.consumers[tag] = consumer
+        self._metrics.channel_changes += 1
         return consumer
 
     def _open_replies(self, channel: Channel, method: Basic.Consume) -> SharedQueue:
@@ -162,6 +164,7 @@ class Reading:
         """Stop a consumer; harmless where there is none."""
         consumer = channel.consumers.pop(tag, None)
         if consumer is not None:
+            self._metrics.channel_changes += 1
             consumer.stop()
             if consumer.queue.name == channel.reply_name:
                 channel.reply_name = ""
@@ -244,6 +247,7 @@ class Reading:
         """Stop all consumers of a channel that ended, and give back what it had."""
         consumers = list(channel.consumers.values())
         channel.consumers.clear()
+        self._metrics.channel_changes += 1
         for consumer in consumers:
             consumer.stop()
         if channel.transaction is not None:

@@ -208,7 +208,7 @@ class AmqpHandler(ConnectionHandler):
     def _begin(self, now_ms: int) -> AmqpConnection:
         if self.output.connection is None:
             offer = self._door.offer_to(self._transport.peer_name, self._transport.ways)
-            self.output.connection = AmqpConnection(offer, self._door.cutters, now_ms, VERSION)
+            self.output.connection = AmqpConnection(offer, self._door.cutters, now_ms, VERSION, self._door.metrics)
         return self.output.connection
 
     def _finish(self) -> None:

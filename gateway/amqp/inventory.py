@@ -49,6 +49,10 @@ class AmqpInventory(Inventory):
         counts = self._services.metrics
         return counts.connections_total, counts.connections
 
+    def channel_changes(self) -> object:
+        """Return something else once a channel or consumer came or went, by itself or with its connection."""
+        return self.connection_changes(), self._services.metrics.channel_changes
+
     def describe_open(self, connection: OpenConnection) -> ConnectionEntry | None:
         """Return what one of these is; None where it is closed, or the gateway's own."""
         is_shown = _is_shown(connection) and connection in self._services.connections

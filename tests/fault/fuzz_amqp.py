@@ -9,6 +9,7 @@ from __future__ import annotations
 from pamqp.commands import Channel, Connection
 
 from core.message import StoredBatch
+from core.metrics import DoorMetrics
 from gateway.amqp.connection import AmqpConnection
 from gateway.amqp.events import (
     ChannelEnded,
@@ -66,7 +67,7 @@ def run_case(case):
 
 def _outcome(stage, data, *, size):
     """Return what a connection tells of bytes that come `size` at a time, and what it says at last."""
-    connection = AmqpConnection(LIMITS, POOL, NOW_MS, "1")
+    connection = AmqpConnection(LIMITS, POOL, NOW_MS, "1", DoorMetrics("amqp"))
     told = []
     before = STAGES[stage] if stage < len(STAGES) else OPENED
     if before:

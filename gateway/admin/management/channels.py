@@ -106,7 +106,7 @@ class ChannelRoster(Roster[str, ChannelEntry]):
             return "" if entry is None else entry.name
 
         scope = None if self._vhost is None else frozenset({self._vhost})
-        return WalkedPart(partial(_open_in, self._inventory, scope), name, describe)
+        return WalkedPart(partial(_open_in, self._inventory, scope), name, describe, self._inventory.channel_changes)
 
 
 class ConsumerRoster(Roster[str, ConsumerEntry]):
@@ -129,6 +129,7 @@ class ConsumerRoster(Roster[str, ConsumerEntry]):
             partial(_in_scope, inventory, self._scope),
             lambda found: _consumer_name(found[1].queue.name, found[1].tag),
             inventory.describe_consumer,
+            inventory.channel_changes,
         )
 
 

@@ -7,6 +7,7 @@ from hypothesis import given, settings, strategies as st
 from pamqp import commands
 from pamqp.commands import Basic, Channel, Connection, Queue
 
+from core.metrics import DoorMetrics
 from gateway.amqp.connection import AmqpConnection
 from gateway.amqp.errors import AmqpError, PeerSilentError
 from gateway.amqp.events import (
@@ -41,7 +42,7 @@ OPEN_1 = amqp.method(1, Channel.Open())
 
 
 def make():
-    return AmqpConnection(LIMITS, CutterPool(64), NOW, "1.0")
+    return AmqpConnection(LIMITS, CutterPool(64), NOW, "1.0", DoorMetrics("amqp"))
 
 
 def feed(connection, data, now_ms=NOW):
@@ -362,7 +363,7 @@ def test_channels_are_counted_and_may_have_any_number():
 def test_a_connection_has_only_so_much_that_is_not_complete():
     limits = copy.copy(LIMITS)
     limits.incomplete_bytes_max = 12_000
-    connection = AmqpConnection(limits, CutterPool(64), NOW, "1.0")
+    connection = AmqpConnection(limits, CutterPool(64), NOW, "1.0", DoorMetrics("amqp"))
     feed(connection, HANDSHAKE + b"".join(amqp.method(number, Channel.Open()) for number in (1, 2, 3)))
     connection.data_to_send()
     whole = {number: amqp.publish(number, b"x" * 8_000, piece=4_000) for number in (1, 2, 3)}

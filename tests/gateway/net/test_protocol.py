@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from core.metrics import DoorMetrics
 from gateway.amqp.connection import AmqpConnection
 from gateway.amqp.events import CutterPool
 from gateway.amqp.offer import limits_of
@@ -31,7 +32,7 @@ def test_recording_handler_is_a_whole_handler():
 
 MACHINES = {
     "mqtt": lambda: MqttConnection(MqttRuns(4), 1_000, 10_000),
-    "amqp": lambda: AmqpConnection(limits_of(AmqpSettings(), 1_000), CutterPool(4), 1_000, "1"),
+    "amqp": lambda: AmqpConnection(limits_of(AmqpSettings(), 1_000), CutterPool(4), 1_000, "1", DoorMetrics("amqp")),
     "rocketmq": lambda: RocketmqConnection(
         FramePool(4), RocketmqRuns(1_000, 1_000), Limits(1_000, 10_000), UniqPrefix(1), b"\x7f\0\0\1\0\0\0\1"
     ),

@@ -70,3 +70,50 @@ async def test_channels_are_listed_by_virtual_host_and_by_connection(tmp_path):
         assert (await client.get("/api/vhosts/lab/channels")).json() == []
         assert (await client.get(f"/api/connections/{name}/channels")).json() == []
         await here.close()
+
+
+async def test_lists_tell_at_once_that_a_channel_or_consumer_came_or_went(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        host, port = gateway.listening["amqp"]
+        connection = await aiormq.connect(f"amqp://guest:guest@{host}:{port}/")
+
+        async def listed():
+            channels, consumers = [(await client.get(f"/api/{kind}")).json() for kind in ("channels", "consumers")]
+            total = (await client.get("/api/channels", params={"page": 1})).json()["total_count"]
+            assert total == len(channels)
+            return [one["number"] for one in channels], [one["consumer_tag"] for one in consumers]
+
+        assert await listed() == ([], [])
+        first = await connection.channel()
+        assert await listed() == ([1], [])
+        second = await connection.channel()
+        await second.queue_declare("jobs")
+        await second.queue_declare("others")
+        for tag, queue in (("a", "jobs"), ("b", "jobs"), ("c", "others")):
+            await second.basic_consume(queue, _ignore, consumer_tag=tag)
+        assert await listed() == ([1, 2], ["a", "b", "c"])
+        await second.basic_cancel("a")
+        assert await listed() == ([1, 2], ["b", "c"])
+        await first.queue_delete("others")
+        assert await listed() == ([1, 2], ["b"])
+        await first.close()
+        assert await listed() == ([2], ["b"])
+        with pytest.raises(aiormq.exceptions.ChannelNotFoundEntity):
+            await second.queue_declare("none", passive=True)
+        third = await connection.channel()
+        assert await listed() == ([third.number], [])
+        await connection.close()
+        assert await listed() == ([], [])
+
+
+async def test_channels_are_not_walked_where_none_came_or_went(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, _):
+        host, port = gateway.listening["amqp"]
+        connection = await aiormq.connect(f"amqp://guest:guest@{host}:{port}/")
+        await connection.channel()
+        inventory = gateway.doors["amqp"].inventory()
+        before = inventory.channel_changes()
+        assert inventory.channel_changes() == before
+        await connection.channel()
+        assert inventory.channel_changes() != before
+        await connection.close()
