@@ -1,7 +1,15 @@
-"""How far the C compiler optimises each compiled module. docs/benchmarks.md has what was measured."""
+"""What the C compiler is told of each compiled module: how far it optimises, and what it takes for a fault.
+
+docs/benchmarks.md has what was measured of the levels. What the environment's `CFLAGS` says comes last.
+"""
 
 from __future__ import annotations
 
+import os
+
+FLAGS = ["-g0", "-Werror=sign-compare", "-Werror=shift-count-overflow", "-Werror=implicit-function-declaration"]
+FLAGS += ["-Werror=incompatible-pointer-types"]  # such as a typed method taken as a value
+FLAGS += ["-Wno-maybe-uninitialized", "-Wno-stringop-overflow"]  # of what Cython itself writes
 # Without four passes that take an eighth of the compiler's time and change nothing that was measured.
 O2 = ["-O2", "-fno-schedule-insns2", "-fno-tree-vectorize", "-fno-gcse", "-fno-tree-pre"]
 LOOPS = {  # of each message: -O2 takes half as long again as -O1, and a benchmark sees it here
@@ -29,8 +37,7 @@ QUICK, SLOW = (
 )
 
 
-def level_of(module: str) -> list[str]:
+def arguments_of(module: str) -> list[str]:
     """Return the C compiler's arguments for a module, which is a path from here."""
-    if module in SLOW:
-        return ["-O0"]
-    return O2 if module in QUICK else ["-O1", "-fexpensive-optimizations"]
+    level = ["-O0"] if module in SLOW else O2 if module in QUICK else ["-O1", "-fexpensive-optimizations"]
+    return level + FLAGS + os.environ.get("CFLAGS", "").split()

@@ -7,6 +7,7 @@ import importlib
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 
@@ -91,6 +92,29 @@ def test_choice_of_no_compiled_modules_is_written_down_until_the_next_build(tmp_
     assert record.read_text() == "at the set-up: LMQ_COMPILE=none was chosen\n"
     assert _build(tmp_path, {**os.environ, "LMQ_COMPILE": "", "CC": "no-such-compiler"}).returncode == 0
     assert record.read_text() == "at the set-up: no C compiler found\n"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_a_change_of_c_that_is_written_by_hand_is_compiled(tmp_path):
+    _copy_build(tmp_path)
+    package = tmp_path / "core"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    inline = ["cdef inline int say() noexcept:", "    return answer()", ""]
+    (package / "answer_c.pxd").write_text(
+        "\n".join(['cdef extern from "core/answer.h" nogil:', "    int answer()", "", *inline])
+    )
+    (package / "answer_c.py").touch()
+    (package / "answer.py").write_text("from core import answer_c\n\n\ndef give():\n    return answer_c.say()\n")
+    (package / "answer.pxd").write_text("from core cimport answer_c\n\ncpdef int give()\n")
+    command = [sys.executable, "-c", "from core import answer; print(answer.give())"]
+    for said in ("1", "2"):
+        (package / "answer.h").write_text(f"static inline int answer(void) {{ return {said}; }}\n")
+        built = _build(tmp_path, {**os.environ, "LMQ_COMPILE": "all", "CFLAGS": "-O0"})
+        assert built.returncode == 0, built.stderr
+        told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert told.stdout.strip() == said
 
 
 def test_the_whole_check_compiles_or_fails():
