@@ -1,7 +1,8 @@
-"""What tests of full disks share."""
+"""What tests of full disks share, and tests of kills."""
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -28,3 +29,10 @@ def small_disk(tmp_path):
         yield folder
     finally:
         subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@pytest.fixture
+def leaves_nothing():
+    """What a client left in cycles, when its peer was killed, ends with its own test."""
+    yield
+    gc.collect()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import threading
 
 import pika
@@ -11,26 +10,9 @@ import pika.exceptions
 import pytest
 
 from tests.support.gateway import GatewayProcess
+from tests.support.pika_client import OF_KILLED_PEERS, PERSISTENT, connect
 
-pytestmark = [
-    pytest.mark.slow,
-    # pika leaves sockets and timeouts of its own behind when its peer is killed
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
-
-
-@pytest.fixture(autouse=True)
-def _leave_nothing_to_later_tests():
-    yield
-    gc.collect()
-
-
-PERSISTENT = pika.BasicProperties(delivery_mode=2)
-
-
-def connect(gateway):
-    host, port = gateway.address("amqp")
-    return pika.BlockingConnection(pika.ConnectionParameters(host, port, heartbeat=0, blocked_connection_timeout=20))
+pytestmark = OF_KILLED_PEERS
 
 
 def is_empty(channel, queue):

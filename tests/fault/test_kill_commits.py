@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import random
 import threading
 from collections import Counter
 
-import pika
 import pika.exceptions
 import pytest
 
 from tests.support.gateway import GatewayProcess
+from tests.support.pika_client import OF_KILLED_PEERS, PERSISTENT, connect
 
 KILLS = 3
 MESSAGES = 2_500  # of a commit: three appends
-PERSISTENT = pika.BasicProperties(delivery_mode=2)
-pytestmark = [
-    pytest.mark.slow,
-    # pika leaves sockets and timeouts of its own behind when its peer is killed
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
-
-
-@pytest.fixture(autouse=True)
-def _leave_nothing_to_later_tests():
-    yield
-    gc.collect()
-
-
-def connect(gateway):
-    host, port = gateway.address("amqp")
-    return pika.BlockingConnection(pika.ConnectionParameters(host, port, heartbeat=0, blocked_connection_timeout=20))
+pytestmark = OF_KILLED_PEERS
 
 
 class Committer(threading.Thread):

@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 import time
-
-import pika
-import pytest
 
 from tests.fault.test_kill_mqtt import parse
 from tests.support import mqtt
 from tests.support.gateway import GatewayProcess
 from tests.support.mqtt_client import MqttClient
+from tests.support.pika_client import OF_KILLED_PEERS, PERSISTENT, connect
 from tests.support.store import read_folder
 
-pytestmark = [
-    pytest.mark.slow,
-    # pika leaves sockets and timeouts of its own behind when its peer is killed
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = OF_KILLED_PEERS
 
 MIB = 1 << 20
 SEGMENTS = 8
 WAIT_S = 90  # retention looks every 10 s, and goes by stages
 RARE = [b"rare-%d" % number for number in range(SEGMENTS)]
 JOBS = [b"job-%d" % number for number in range(SEGMENTS)]
-
-
-@pytest.fixture(autouse=True)
-def _leave_nothing_to_later_tests():
-    yield
-    gc.collect()
-
-
-def connect(gateway):
-    host, port = gateway.address("amqp")
-    return pika.BlockingConnection(pika.ConnectionParameters(host, port, heartbeat=0))
 
 
 def disk_bytes(data_dir):
@@ -48,7 +30,7 @@ def leave_much_behind(gateway):
     with MqttClient(gateway.address("mqtt"), b"idle") as idle:
         idle.send(mqtt.subscribe(1, (b"alarm/+", 1)))
         assert mqtt.suback(1, 1) in idle.read()
-    connection = connect(gateway)
+    connection = connect(gateway, blocked_s=None)
     channel = connection.channel()
     channel.confirm_delivery()
     channel.queue_declare("jobs", durable=True)
@@ -57,7 +39,7 @@ def leave_much_behind(gateway):
             busy.send(*[mqtt.publish(b"plant/%d" % k, bytes(100_000)) for k in range(SEGMENTS * 5)])
             busy.send(mqtt.publish(b"alarm/1", rare, qos=1, packet_id=1))
             assert mqtt.puback(1) in busy.read()
-            channel.basic_publish("", "jobs", job, pika.BasicProperties(delivery_mode=2))
+            channel.basic_publish("", "jobs", job, PERSISTENT)
     connection.close()
 
 
@@ -75,7 +57,7 @@ def take_all(gateway):
         packets = []
         while more := idle.read(wait_s=1):
             packets += more
-    connection = connect(gateway)
+    connection = connect(gateway, blocked_s=None)
     jobs = take_jobs(connection.channel())
     connection.close()
     return [delivery.body for delivery in parse(packets)], jobs

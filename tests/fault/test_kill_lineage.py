@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 import time
 
 import httpx
 import paho.mqtt.client as mqtt
-import pika
-import pytest
 
 from gateway.admin.outcomes import ONE_WAY
 from tests.support.gateway import DOORS, GatewayProcess
+from tests.support.pika_client import OF_KILLED_PEERS, PERSISTENT, connect
 
-pytestmark = [
-    pytest.mark.slow,
-    # pika leaves sockets and timeouts of its own behind when its peer is killed
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
-PERSISTENT = pika.BasicProperties(delivery_mode=2)
+pytestmark = OF_KILLED_PEERS
 DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
-
-
-@pytest.fixture(autouse=True)
-def _leave_nothing_to_later_tests():
-    yield
-    gc.collect()
-
-
-def _connect(gateway):
-    host, port = gateway.address("amqp")
-    return pika.BlockingConnection(pika.ConnectionParameters(host, port, heartbeat=0, blocked_connection_timeout=60))
 
 
 def _ask(gateway, path, **params):
@@ -78,7 +60,7 @@ class _Device:
 
 def test_after_a_kill_it_is_told_what_became_of_messages_and_what_is_not_known(tmp_path):
     with GatewayProcess(tmp_path, doors=DOORS) as gateway:
-        channel = _connect(gateway).channel()
+        channel = connect(gateway, blocked_s=60).channel()
         channel.confirm_delivery()
         channel.queue_declare("jobs", durable=True, arguments=DEAD)
         channel.queue_declare("dead", durable=True)
@@ -107,7 +89,7 @@ def test_after_a_kill_it_is_told_what_became_of_messages_and_what_is_not_known(t
 
         device = _Device(gateway)  # what waited over the kill is known to the end
         device.take()
-        channel = _connect(gateway).channel()
+        channel = connect(gateway, blocked_s=60).channel()
         channel.basic_ack(channel.basic_get("jobs")[0].delivery_tag)
         channel.queue_declare("jobs", passive=True)
         assert _fates(gateway, "%LMQ%amqp%|2f%jobs")[0][2]["outcome"] == "acknowledged"
@@ -117,7 +99,7 @@ def test_after_a_kill_it_is_told_what_became_of_messages_and_what_is_not_known(t
 
 def test_after_a_kill_it_is_told_which_messages_nobody_acknowledged_that_have_no_letters(tmp_path):
     with GatewayProcess(tmp_path, doors=DOORS) as gateway:
-        channel = _connect(gateway).channel()
+        channel = connect(gateway, blocked_s=60).channel()
         channel.confirm_delivery()
         for name, arguments in (
             ("plain", {}),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import random
 import threading
 import time
@@ -14,16 +13,13 @@ import pika.exceptions
 import pytest
 
 from tests.support.gateway import GatewayProcess
+from tests.support.pika_client import OF_KILLED_PEERS, connect
 
 KILLS = 2
 WAIT_S = 30
 DELAY_MAX_MS = 2_000
 NEWEST_MAX, FULL_MAX = 40, 20
-pytestmark = [
-    pytest.mark.slow,
-    # pika leaves sockets and timeouts of its own behind when its peer is killed
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = OF_KILLED_PEERS
 CHAIN = ("first", "rejecting", "last")  # each message goes round
 QUEUES = {
     "first": {"x-message-ttl": 100, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "rejecting"},
@@ -42,17 +38,6 @@ QUEUES = {
     "stream": {"x-queue-type": "stream"},
     "later": {},
 }
-
-
-@pytest.fixture(autouse=True)
-def _leave_nothing_to_later_tests():
-    yield
-    gc.collect()
-
-
-def connect(gateway):
-    host, port = gateway.address("amqp")
-    return pika.BlockingConnection(pika.ConnectionParameters(host, port, heartbeat=0, blocked_connection_timeout=20))
 
 
 def declare(gateway):

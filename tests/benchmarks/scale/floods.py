@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import json
 import selectors
@@ -11,28 +10,22 @@ import time
 import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from multiprocessing.synchronize import Event
 
-import uvloop
 from pamqp import base
 from pamqp.commands import Basic, Channel, Connection, Queue
 
 from tests.benchmarks.scale.gateway import gateway
+from tests.benchmarks.scale.live_pair import START_S_MAX, watch
 from tests.benchmarks.scale.points import Samples
 from tests.benchmarks.scale.process import Worker, new_event
 from tests.benchmarks.scale.progress import Run
-from tests.benchmarks.scenarios.load import Count
-from tests.benchmarks.scenarios.mqtt_latency_load import PacedPublisher, StampReader, percentile
-from tests.benchmarks.scenarios.mqtt_load import connect, publish_packet
+from tests.benchmarks.scenarios.mqtt_latency_load import percentile
 from tests.benchmarks.scenarios.peers import PEERS
 from tests.support import amqp, mqtt
 from tests.support.rocketmq import request_frame, send_frame
 
 HOST = "127.0.0.1"
-LIVE_TOPIC = "live/a/b"
 LIVE_RATE = 200
-LIVE_BYTES = 64
-LIVE_MAX_S = 60.0  # until a process of its own has started and its first message has come
 FLOOD_MAX_S = 120.0  # one flood; what takes longer counts as that long
 ANSWER_S = 30.0  # a step of a handshake
 READ_BYTES = 1 << 18
@@ -301,11 +294,11 @@ def _beside(flood: Flood, run: Run, size: int, ports: dict[str, int], server: st
     """Flood again and again for a while; return the delays of the live pair meanwhile."""
     run.say(f"{size:,} {flood.title}, beside a live pair at {server}")
     is_live, is_over = new_event(), new_event()
-    witness = Worker(watch, ports["mqtt"], is_live, is_over)
+    witness = Worker(watch, ports["mqtt"], 0, LIVE_RATE, is_live, is_over)
     spans: list[tuple[int, int]] = []
     took: list[float] = []
     try:
-        if not is_live.wait(LIVE_MAX_S):
+        if not is_live.wait(START_S_MAX):
             raise TimeoutError("no message of the live pair has come")
         flooder = Flooder(flood, ports[flood.door])
         flooder.flood(flooder.make(max(size // 100, 1)))  # what is made on first use is there then
@@ -321,7 +314,7 @@ def _beside(flood: Flood, run: Run, size: int, ports: dict[str, int], server: st
         flooder.close()
     finally:
         is_over.set()
-        ages = witness.result()
+        ages, _ = witness.result()
     beside = sorted(age for at, age in ages if any(began - age < at < ended for began, ended in spans))
     return {
         "p50_ms": [percentile(beside, 0.5) / 1e6],
@@ -340,41 +333,6 @@ def _read_loop(port: int) -> dict[str, list[float]]:
         "share_ms": [1e3 * float(values["lmq_share_seconds_max"])],
         "turn_ms": [1e3 * float(values["lmq_turn_seconds_max"])],
     }
-
-
-class Witness(StampReader):
-    """Keeps when each message was sent, and its age."""
-
-    def __init__(self, count: Count, packet: bytes) -> None:
-        id_at = packet.index(LIVE_TOPIC.encode()) + len(LIVE_TOPIC)
-        super().__init__("witness", count, [LIVE_TOPIC], 0, len(packet), id_at)
-        self.ages: list[tuple[int, int]] = []
-
-    def note(self, sent_ns: int, now_ns: int) -> None:
-        self.ages.append((sent_ns, now_ns - sent_ns))
-
-
-def watch(port: int, is_live: Event, is_over: Event) -> list[tuple[int, int]]:
-    """Publish QoS 0 to a subscriber until `is_over`; return each message's moment and age.
-
-    `is_live` is set as soon as the first has come.
-    """
-    return uvloop.run(_watch(port, is_live, is_over))
-
-
-async def _watch(port: int, is_live: Event, is_over: Event) -> list[tuple[int, int]]:
-    count = Count()
-    reader = await connect(HOST, port, Witness(count, publish_packet(LIVE_TOPIC, bytes(LIVE_BYTES), None)))
-    publisher = await connect(HOST, port, PacedPublisher("live", count))
-    publisher.configure(LIVE_RATE, LIVE_BYTES, 0, LIVE_TOPIC)
-    publisher.start()
-    while not is_over.is_set():
-        await asyncio.sleep(0.05)
-        if count.received:
-            is_live.set()
-    publisher.stop()
-    await asyncio.sleep(0.2)
-    return reader.ages
 
 
 def measure_of(flood: Flood) -> Callable[[Run, int], Samples]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import statistics
 import time
-from multiprocessing.synchronize import Event
 
 import uvloop
 
 from tests.benchmarks.scale.gateway import Gateway, gateway
+from tests.benchmarks.scale.live_pair import START_S_MAX, watch
 from tests.benchmarks.scale.points import Samples
 from tests.benchmarks.scale.process import Worker, new_event
 from tests.benchmarks.scale.progress import Run
 from tests.benchmarks.scenarios.load import Count, drain
-from tests.benchmarks.scenarios.mqtt_latency_load import PacedPublisher, StampReader, percentile
+from tests.benchmarks.scenarios.mqtt_latency_load import PacedPublisher, percentile
 from tests.benchmarks.scenarios.mqtt_load import Peer, Subscriber, connect, publish_packet
 from tests.benchmarks.scenarios.mqtt_session_load import ELSEWHERE, TOPIC, leave_sessions
 
@@ -27,11 +27,8 @@ AT_ONCE = 2_500
 WAITING = 20  # messages for each session that comes back
 WAITING_BODY = b"x" * 256
 SERVED_MAX_S = 120.0
-LIVE_TOPIC = "live/a/b"
 LIVE_RATE = 500
-LIVE_BYTES = 64
 ALONE_S = 2.0
-LIVE_MAX_S = 60.0  # until a process of its own has started and its first message has come
 
 
 async def make_sessions(run: Run, ours: Gateway, count: int) -> None:
@@ -149,9 +146,9 @@ def measure_resume(run: Run, size: int) -> Samples:
         found: dict[str, list[float]] = {}
         run.say(f"{size:,} sessions come back at once")
         is_live, is_over = new_event(), new_event()
-        witness = Worker(witness_latency, ours.server.ports["mqtt"], is_live, is_over)
+        witness = Worker(watch, ours.server.ports["mqtt"], 1, LIVE_RATE, is_live, is_over)
         try:
-            if not is_live.wait(LIVE_MAX_S):
+            if not is_live.wait(START_S_MAX):
                 raise TimeoutError("no message of the live pair has come")
             time.sleep(ALONE_S)  # noqa: TID251 - the live pair is alone meanwhile
             cpu, began = ours.cpu_s(), time.perf_counter_ns()
@@ -208,38 +205,3 @@ async def _come_back(ours: Gateway, size: int) -> dict[str, list[float]]:
     for peer in peers:
         peer.transport.abort()
     return found
-
-
-class Witness(StampReader):
-    """Keeps when each message was sent, and its age."""
-
-    def __init__(self, count: Count, packet: bytes) -> None:
-        id_at = packet.index(LIVE_TOPIC.encode()) + len(LIVE_TOPIC)
-        super().__init__("witness", count, [LIVE_TOPIC], 1, len(packet), id_at)
-        self.ages: list[tuple[int, int]] = []
-
-    def note(self, sent_ns: int, now_ns: int) -> None:
-        self.ages.append((sent_ns, now_ns - sent_ns))
-
-
-def witness_latency(port: int, is_live: Event, is_over: Event) -> tuple[list[tuple[int, int]], int]:
-    """Publish QoS 1 to a subscriber until `is_over`; return each message's moment and age, and how many were lost.
-
-    `is_live` is set as soon as the first has come.
-    """
-    return uvloop.run(_witness(port, is_live, is_over))
-
-
-async def _witness(port: int, is_live: Event, is_over: Event) -> tuple[list[tuple[int, int]], int]:
-    count = Count()
-    reader = await connect(HOST, port, Witness(count, publish_packet(LIVE_TOPIC, bytes(LIVE_BYTES), 1)))
-    publisher = await connect(HOST, port, PacedPublisher("live", count))
-    publisher.configure(LIVE_RATE, LIVE_BYTES, 1, LIVE_TOPIC)
-    publisher.start()
-    while not is_over.is_set():
-        await asyncio.sleep(0.05)
-        if count.received:
-            is_live.set()
-    publisher.stop()
-    await drain(count, lambda: count.received >= count.sent)
-    return reader.ages, count.sent - count.received
