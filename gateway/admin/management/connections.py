@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, NamedTuple
 
-from fastapi import Header, Response
+from fastapi import Header, Query, Response
 
 from gateway.admin.login import Administrator, Caller, Looker
 from gateway.admin.management.failures import not_found
@@ -28,8 +28,14 @@ Placed = tuple[str, ConnectionEntry]  # with the door
 
 
 @CONNECTIONS.get("/connections")
-async def list_connections(view: View, looker: Looker, asked: Asked) -> Response:
-    """The open connections of all doors."""
+async def list_connections(
+    view: View, looker: Looker, asked: Asked, about: Annotated[str, Query(max_length=1_000)] = ""
+) -> Response:
+    """The open connections of all doors; with `about` those with that text in their name, client or user."""
+    if about:
+        about_one = KIND._replace(name=_words_of)
+        seen = (one if one and looker.may_see_user(one[1].user) else None for one in _walk(view))
+        return await answer_list(asked.model_copy(update={"name": about, "use_regex": False}), about_one, seen)
     return await _list(view, looker, asked)
 
 
@@ -149,6 +155,12 @@ class ConnectionRoster(Roster[str, Placed]):
 
         changes = inventory.connection_changes if wanted == Wanted() else None  # a login changes what one is
         return WalkedPart(walk_open, name, tell, changes)
+
+
+def _words_of(placed: Placed) -> str:
+    """Return what a connection is known by, in the order of names."""
+    _, entry = placed
+    return f"{entry.name} {entry.client} {entry.user or ''}"
 
 
 def _walk(view: AdminView) -> Iterator[Placed | None]:

@@ -21,7 +21,8 @@ function cell(column, ...read) {
 }
 
 // `empty` is said where there is nothing. One column: `{name, title, read(item), isNumber, sort}`. `sort` is the field the gateway sorts by; without it the
-// column cannot be sorted by. `read` gives text or elements. `changes` names the list as the gateway's stream does that says when it changed;
+// column cannot be sorted by. `read` gives text or elements. `asks` is the field that the search is sent as.
+// `changes` names the list as the gateway's stream does that says when it changed;
 // without it the list is asked for every few seconds.
 export class List {
   #query = { page: 1, page_size: 100, name: "", sort: "", sort_reverse: false };
@@ -31,11 +32,12 @@ export class List {
   #trouble = h("div");
   #pager = h("div", { className: "bar" });
 
-  constructor(main, signal, { from, columns, searched = "name", extra = {}, changes, empty = "none" }) {
+  constructor(main, signal, { from, columns, searched = "name", asks = "name", extra = {}, changes, empty = "none" }) {
     this.signal = signal;
     this.from = from;
     this.columns = columns.map((column, i) => ({ ...column, isName: i === 0 }));
     this.extra = extra;
+    this.asks = asks;
     this.empty = empty;
     const search = h("input", { type: "search", oninput: () => this.#search(search.value), spellcheck: false });
     main.append(
@@ -71,7 +73,7 @@ export class List {
     const asking = (this.asking = new AbortController());
     const signal = AbortSignal.any([asking.signal, this.signal]);
     try {
-      const found = await get(this.from, { ...this.#query, ...this.extra }, signal);
+      const found = await get(this.from, { ...this.#query, name: undefined, [this.asks]: this.#query.name || undefined, ...this.extra }, signal);
       this.#trouble.replaceChildren();
       this.#show(found);
     } catch (error) {

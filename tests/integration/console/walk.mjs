@@ -161,6 +161,8 @@ async function seeSessionsAndConnections(page) {
   await expectText(page, "a session", "Waiting for it");
   await expectText(page, "a session", "plant/#");
   await go(page, "connections");
+  await page.fill("main input[type=search]", "To Be");
+  await expectText(page, "search for a connection", "1 of ");
   await page.click("main a:has-text('to be closed')");
   await expectText(page, "a connection", "AMQP 0-9-1");
   await page.click("button:has-text('Close the connection')");

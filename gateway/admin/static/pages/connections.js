@@ -70,6 +70,6 @@ export const connections = {
   title: ([name]) => (name === undefined ? "Connections" : `Connection ${name}`),
   show(main, { parts: [name], signal }) {
     if (name !== undefined) return showConnection(main, signal, name);
-    return void new List(main, signal, { from: "api/connections", columns: COLUMNS, empty: "No client is connected." });
+    return void new List(main, signal, { from: "api/connections", searched: "client, user or address", asks: "about", columns: COLUMNS, empty: "No client is connected." });
   },
 };

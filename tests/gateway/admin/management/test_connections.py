@@ -37,6 +37,24 @@ async def test_connections_are_told_and_closed_by_name(tmp_path):
         assert (await client.get("/api/connections")).json() == []
 
 
+async def test_connections_are_found_by_client_user_and_address(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        opened = [await aiormq.connect(f"{_url(gateway)}?name={name}") for name in ("pump", "valve")]
+        told = (await client.get("/api/connections")).json()
+        ports = {one["user_provided_name"]: one["peer_port"] for one in told}
+        for about, expected in (
+            ("PUM", ["pump"]),
+            ("guest", ["pump", "valve"]),
+            (f":{ports['valve']} ->", ["valve"]),
+            ("nobody", []),
+        ):
+            found = (await client.get("/api/connections", params={"page": 1, "about": about})).json()
+            assert sorted(one["user_provided_name"] for one in found["items"]) == expected
+            assert (found["total_count"], found["filtered_count"]) == (2, len(expected))
+        for one in opened:
+            await one.close()
+
+
 async def test_connections_that_are_held_back_are_told_from_those_that_only_read(tmp_path):
     async with managed_gateway(tmp_path) as (gateway, client):
         publisher = await aiormq.connect(f"{_url(gateway)}?name=pump")
