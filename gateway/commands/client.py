@@ -104,10 +104,16 @@ class AdminClient:
                 return self._send(method, path, body, GUEST)
             if isinstance(error, urllib.error.HTTPError):
                 body = error.read()
-                said, code = _refusal(body) or f"{said}{_plain(body)}", _code_of(error.code)
+                said = (_refusal(body) or f"{said}{_plain(body)}") + self._login_hint(error.code)
+                code = _code_of(error.code)
             if self._is_quiet:
                 raise typer.Exit(code) from error
             refuse(said, error, code=code)
+
+    def _login_hint(self, status: int) -> str:
+        """Return what to do where a question is refused to somebody who gave no name."""
+        is_nameless = self._user is None and not self._token
+        return ": give --user and --password, or a token in LMQ_TOKEN" if status == NOT_IN and is_nameless else ""
 
     def _may_be_guest(self, status: int, user: str | None) -> bool:
         """Return whether a question that is not answered without a name may be guest's: to this machine."""

@@ -14,7 +14,7 @@ from gateway.commands.completing import complete_users, complete_vhosts
 from gateway.commands.lists import WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.output import Column, print_done, print_json, print_listed, print_table, show_answer
-from gateway.commands.refusing import refuse
+from gateway.commands.refusing import EXIT_NOT_NOW, refuse
 
 user_cli = typer.Typer(**PLAIN, help="Make, change, disable, delete and list the users of the data folder.")
 NameArgument = Annotated[str, typer.Argument(help="Name of the user.", autocompletion=complete_users)]
@@ -67,7 +67,7 @@ def add(
     _check_asker(user, password)
     client = AdminClient(admin, user, password)
     if any(one["name"] == name for one in client.ask("/api/users")):
-        refuse(f"user {name!r} exists already: see `lmq user passwd` and `lmq user tags`")
+        refuse(f"user {name!r} exists already: see `lmq user passwd` and `lmq user tags`", code=EXIT_NOT_NOW)
     plain = _new_password(new_password, from_stdin=password_stdin, generate=generate)
     client.send("PUT", f"/api/users/{quote(name)}", {"password": plain, "tags": tags or [], "secret": secret})
     _print_set({"added": name, "tags": tags or []}, plain, is_generated=generate, as_json=as_json)

@@ -112,3 +112,22 @@ def test_a_plain_text_is_told_where_it_is_a_line(body, told):
 def test_an_authority_that_is_not_there_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
     assert client._certificate_hint(20).endswith(f"names {tmp_path / 'ca.pem'}, and there is no such file")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("name", "token", "told"),
+    [
+        ((), "", "log in: give --user and --password, or a token in LMQ_TOKEN"),
+        (("ann", "x"), "", "log in"),
+        ((), "t", "log in"),
+    ],
+)
+async def test_who_is_refused_without_a_name_is_told_how_to_give_one(capsys, monkeypatch, name, token, told):
+    monkeypatch.setattr("gateway.address.leads_here", lambda _: False)  # nobody is guest there
+    monkeypatch.setattr(client.GIVEN, "token", token or None)
+    async with HttpServer(lambda asked: (401, {}, '{"reason": "log in"}')) as server:
+        ask = AdminClient(f"http://localhost:{server.port}", *name).get
+        with pytest.raises(typer.Exit) as caught:
+            await asyncio.to_thread(ask, "/api/whoami", {})
+    assert (caught.value.exit_code, capsys.readouterr().err) == (5, f"lmq: {told}\n")

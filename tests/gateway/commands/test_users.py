@@ -38,7 +38,8 @@ def test_users_are_made_granted_listed_and_deleted(running):
     admin = ("--admin", f"127.0.0.1:{running.port('admin')}")
     new = ("--new-password", "secret")
     assert call_lmq("user", "add", "bob/1", *new, "--tag", "monitoring", *admin).exit_code == 0
-    check_told(call_lmq("user", "add", "bob/1", "--new-password", "x", *admin), "^lmq: user 'bob/1' exists already")
+    again = call_lmq("user", "add", "bob/1", "--new-password", "x", *admin)
+    check_told(again, "^lmq: user 'bob/1' exists already", code=7)
     assert call_lmq("grant", "bob/1", "--write", "^a", "--read", ".*", *admin).exit_code == 0
     head, *rows = told_rows("user", "list", *admin)
     assert head == ["name", "tags", "kept in", "comes in", "vhost", "configure", "write", "read"]
