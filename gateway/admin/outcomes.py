@@ -95,7 +95,7 @@ class Outcomes:
             letter = await self._find_letter(fate, 0)
         if ending is not None:
             told["outcome"] = _WORDS.get(ending.reason, ending.reason)
-            told["from_ms"], told["until_ms"] = ending.from_ms, ending.until_ms
+            told["from_ms"], told["until_ms"] = max(ending.from_ms, self._stored.store_ms), ending.until_ms
         elif letter is not None:
             told["outcome"] = _WORDS.get(letter.reason, letter.reason) or DEAD_LETTER
             told["from_ms"] = told["until_ms"] = letter.stored_ms

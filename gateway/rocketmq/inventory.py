@@ -19,11 +19,16 @@ from gateway.inventory import (
     take_each,
     text_of,
 )
+from gateway.rocketmq.delay import PLACES_GROUP as DELAYS_GROUP
 from gateway.rocketmq.services import OpenConnection, RocketmqServices
 from gateway.rocketmq.topic_table import DEAD_PREFIX, RETRY_PREFIX, SENT_GROUP, queue_key
+from gateway.rocketmq.transactions.half import HALF_KEY
+from gateway.rocketmq.transactions.progress import PLACES_GROUP as TRANSACTIONS_GROUP
 
 DOOR = "rocketmq"
 PLACES_MAX = 4_000  # that are looked at every few seconds
+_HANDED_ON = "handed on at its time, as a message of its own"
+_ENDED = "its transaction ended: committed, as a message of its own, or rolled back, or given up"
 _SENT_BACK = FateEntry("group", text_of(SENT_GROUP), Stage.DONE, done_as="sent back by an operator")
 
 
@@ -123,12 +128,17 @@ class RocketmqInventory(Inventory):
     def fates(self, light_queue: bytes, offset: int) -> Iterator[FateEntry | None]:
         """Give how far each group is that ever committed an offset on the queue."""
         services = self._services
+        if light_queue == HALF_KEY:
+            yield _tell_inside(TRANSACTIONS_GROUP, _ENDED, is_over=services.transactions.is_over(offset))
         for group, key, committed in services.broker.consumer_offsets.items():
             if key != light_queue:
                 yield None
                 continue
             if group == SENT_GROUP:  # an operator is no reader
                 yield _SENT_BACK if offset < committed else None
+                continue
+            if group in {DELAYS_GROUP, TRANSACTIONS_GROUP}:  # nor is the gateway itself
+                yield _tell_inside(group, _HANDED_ON, is_over=offset < committed) if group == DELAYS_GROUP else None
                 continue
             taken = services.claims.find(group, key)
             is_fresh = taken is not None and offset >= taken.fresh_from
@@ -144,3 +154,8 @@ class RocketmqInventory(Inventory):
                 or_else=() if is_fresh else (SUBSCRIBED_LATER,),
                 is_fresh=is_fresh,
             )
+
+
+def _tell_inside(group: bytes, done_as: str, *, is_over: bool) -> FateEntry:
+    """Return how far the gateway itself is with a message, by the name under which it keeps that."""
+    return FateEntry("group", text_of(group), Stage.DONE if is_over else Stage.WAITS, done_as=done_as, is_told=True)

@@ -115,6 +115,10 @@ class Transactions(Reader):
             offset = pending.next_pending(offset + 1, end)
         return pending.count(end), progress.half_ref, offsets
 
+    def is_over(self, offset: int) -> bool:
+        """Return whether the half message at an offset of their queue is done with; unknown counts as not."""
+        return self._is_loaded and self._pending.is_settled(offset)
+
     # Work
 
     def look(self, now_ms: int) -> None:

@@ -16,6 +16,7 @@ from gateway.admin import outcomes
 from gateway.admin.outcomes import NEVER_KEPT, NOT_KEPT, ONE_WAY, letter_of
 from gateway.amqp.queue_pops import GROUP
 from gateway.mqtt.inventory import NO_MEMBER
+from lmq import Producer, TransactionProducer, TransactionState
 from tests.support.admin import managed_gateway
 from tests.support.admin_clients import publish, subscribe, until_amqp_is_left
 
@@ -448,6 +449,29 @@ async def test_a_session_that_came_later_is_said_to_have_come_later(tmp_path):
         told = (await client.get(f"/api/lmq/messages/{item['id']}")).json()
         outcomes = {reader["reader"]: reader["outcome"] for reader in told["queues"][0]["readers"]}
         assert outcomes == {"early": None, "late": "subscribed later"}
+
+
+async def test_a_half_message_says_whether_its_transaction_ended_and_a_delayed_one_that_it_was_handed_on(tmp_path):
+    async def unknown(*_):
+        return TransactionState.UNKNOWN
+
+    async def commit(_):
+        return TransactionState.COMMIT
+
+    async with managed_gateway(tmp_path) as (gateway, client):
+        namesrv = ":".join(map(str, gateway.listening["namesrv"]))
+        async with TransactionProducer(namesrv, "payers", check=unknown) as payers:
+            sent = [await payers.send_in_transaction("Pay", b"x", execute) for execute in (unknown, commit)]
+        open_one, ended = [one.sent.msg_id for one in sent]
+        while (fate := await _fate(client, ended))["stage"] != "done":
+            await asyncio.sleep(0.001)
+        assert fate["outcome"].startswith("its transaction ended")
+        assert (await _fate(client, open_one))["stage"] == "waits"
+        async with Producer(namesrv) as producer:
+            later = (await producer.send("Later", b"x", delay_level=1)).msg_id
+        while not (readers := (await client.get(f"/api/lmq/messages/{later}")).json()["queues"][0]["readers"]):
+            await asyncio.sleep(0.01)
+        assert readers[0]["outcome"].startswith("handed on at its time")
 
 
 async def test_rocketmqs_own_name_for_the_message_a_letter_is_of_is_read_too():
