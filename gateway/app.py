@@ -404,6 +404,8 @@ class Gateway:
         if await asyncio.to_thread(self.preparer.stop, FLUSH_STOP_S) and is_idle:
             self.engine.durability.end()
             self.store.close()
+            for door in self.doors.values():
+                door.let_go()
             LOGGER.info("stopped, all is on disk took_ms=%d", self.clock.now_ms() - began_ms)
         else:
             LOGGER.error("the disk is still busy with a sync: leaving the log as it is, it is recovered at the start")

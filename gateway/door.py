@@ -166,6 +166,10 @@ class Door(ABC):
         """Say farewell to all connections, and finish what is done in steps."""
 
     @abstractmethod
+    def let_go(self) -> None:
+        """Take apart what the collector of cycles cannot, when the store is closed; the process may go on."""
+
+    @abstractmethod
     def reload(self, settings: GatewaySettings) -> None:
         """Go by other settings from now on; those that cannot change while the gateway runs are as before."""
 

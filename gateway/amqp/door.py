@@ -56,6 +56,10 @@ class AmqpDoor(AmqpServices, Door):
             connection.shut_down(now_ms)
         self.vhosts.finish(now_ms)
 
+    def let_go(self) -> None:
+        """Take exchanges and long lists of queues apart."""
+        self.vhosts.let_go()
+
     def reload(self, settings: GatewaySettings) -> None:
         """Offer to new connections what these settings say; what a user may publish to is found out anew."""
         self.change(settings.amqp)

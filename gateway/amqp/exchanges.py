@@ -360,6 +360,12 @@ class ExchangeTable:
         self.note_change()
         return True
 
+    def let_go(self) -> None:
+        """Take exchanges off each other, in memory: the collector of cycles looks at no trie, decision 0010."""
+        for exchange in list(self):
+            for source, binding in self.bindings_to(exchange):
+                self.unbind(source, binding)
+
     def bindings_to(self, destination: Destination) -> list[tuple[Exchange, Binding]]:
         """Return the bindings that lead to a queue or an exchange, each with the exchange that it leads from."""
         return [

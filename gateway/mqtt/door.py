@@ -91,6 +91,9 @@ class MqttDoor(MqttServices, Door):
         self.wills.stop()
         self.subscribing.chores.finish()
 
+    def let_go(self) -> None:
+        """Nothing to do: there is nothing here that the collector does not see."""
+
     def reload(self, settings: GatewaySettings) -> None:
         """Go by other settings from now on."""
         self.settings = settings.mqtt

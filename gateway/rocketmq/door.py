@@ -64,6 +64,9 @@ class RocketmqDoor(RocketmqServices, Door):
         """Note how far groups are; what else is durable is written when it changes."""
         self.claims.commit_floors()
 
+    def let_go(self) -> None:
+        """Nothing to do: there is nothing here that the collector does not see."""
+
     def reload(self, settings: GatewaySettings) -> None:
         """Go by other settings from now on; our names and addresses stay."""
         self.apply(settings.rocketmq)

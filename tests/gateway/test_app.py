@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import itertools
 import logging
 import os
+import weakref
 from functools import partial
 from pathlib import Path
 
+import aio_pika
 import pytest
 from pamqp.commands import Basic, Channel, Connection, Queue
 
@@ -383,3 +386,21 @@ async def test_a_stop_tells_those_that_wait_for_what_they_stored(tmp_path, turns
         await asyncio.sleep(0)
     await gateway.stop()
     assert told == [None, None]
+
+
+@pytest.mark.asyncio
+async def test_virtual_hosts_of_a_gateway_that_stopped_leave_memory_though_exchanges_lead_to_each_other(tmp_path):
+    async with running_gateway(tmp_path, amqp=AmqpSettings(listen=ANY_PORT)) as gateway:
+        connection = await aio_pika.connect("amqp://guest:guest@{}:{}/".format(*gateway.listening["amqp"]))
+        channel = await connection.channel()
+        first, second = [await channel.declare_exchange(name, "topic") for name in ("first", "second")]
+        await first.bind("amq.topic", "a.#")
+        await second.bind(first, "a.*")
+        await first.bind(second, "b")
+        await (await channel.declare_queue("q", durable=True)).bind(second, "#")
+        await connection.close()
+        list(gateway.doors["amqp"].vhosts.used_queues())  # as it is tended
+        stopped = weakref.ref(gateway.doors["amqp"].vhosts)
+    del gateway, connection, channel, first, second
+    gc.collect()
+    assert stopped() is None

@@ -86,19 +86,6 @@ class Peer(DoorPeer):
         return self
 
 
-def free(vhosts):
-    """Take apart what keeps a closed door: the collector of cycles looks at no trie, nor long list (decision 0010).
-
-    In a process of its own it goes with the process; here its files would stay open, until there are too many.
-    """
-    for vhost in vhosts:
-        for exchange in vhost.exchanges:
-            for binding in [one for one in exchange.bindings if not isinstance(one[0], str)]:
-                vhost.exchanges.unbind(exchange, binding)
-    for host in vhosts._head_looks._hosts.values():
-        host.rows.queues.clear()
-
-
 class AmqpWorld(World):
     """A store, its broker, an MQTT and an AMQP door; `kill` and `open` make a new process of it."""
 
@@ -115,7 +102,7 @@ class AmqpWorld(World):
 
     def close(self):
         super().close()
-        free(self.amqp.vhosts)
+        self.amqp.let_go()
 
     def accept(self):
         """Return a client whose socket was just accepted."""
