@@ -94,9 +94,9 @@ class VirtualHost:
         self.dead_letters = DeadLetters(broker, self, parts.desk)
         self.delays = parts.delays
         self._expiries = parts.expiries
-        self._pops = parts.pops
-        self._refusals = Refusals(broker, self.stored, self._pops, self.dead_letters, self._expiries)
-        self._opening = QueueOpening(broker, name, self._pops, self._refusals)
+        self.pops = parts.pops
+        self._refusals = Refusals(broker, self.stored, self.pops, self.dead_letters, self._expiries)
+        self._opening = QueueOpening(broker, name, self.pops, self._refusals)
         self._leases = parts.leases
         self.policies = parts.policies
         self._crossings = Crossings(broker, name, parts.delays.hold)
@@ -124,7 +124,7 @@ class VirtualHost:
                     self.open(queue)
             elif key[0] == QUEUE:
                 light_name = row["light"].encode() if "light" in row else self.light_name(key[1])
-                self._pops.drop(light_name, find_terms(load_arguments(row["arguments"])).priority_max)
+                self.pops.drop(light_name, find_terms(load_arguments(row["arguments"])).priority_max)
                 self._refusals.forget(light_name)
                 self._table.delete(row_key(QUEUE, key[1]))
         for key, _ in rows:
@@ -142,7 +142,7 @@ class VirtualHost:
     def unopened_floors(self) -> Iterator[tuple[int, int]]:
         """Give each queue in which nothing was ever taken, and its first offset."""
         for queue in self:
-            if not queue.is_deleted and not self._pops.knows(queue.light_name):
+            if not queue.is_deleted and not self.pops.knows(queue.light_name):
                 yield self._broker.intern_queue(queue.light_name), queue.first_offset
 
     def light_names(self, way: Way, key: str) -> list[bytes]:
@@ -271,7 +271,7 @@ class VirtualHost:
             auto_delete=auto_delete,
             owner=owner,
             arguments=arguments,
-            pops=self._pops,
+            pops=self.pops,
             burial=self.dead_letters,
             expiries=self._expiries,
             ruling=self._rule_queue(name, arguments),

@@ -102,8 +102,9 @@ class AmqpPart(RowsPart[AmqpPlace]):
         if offsets == known or not (any(offsets) or self._vhost.broker.detours.levels.asked):
             return counts
         self._empty_at[first:end] = offsets
+        refs = self._rows.refs(first, end)
         for at, queue in self._may_have(self._rows.queues[first:end], offsets, known):
-            counted = self._ask(queue)
+            counted = self._ask(queue, refs[at], offsets[at])
             counts[at] = sum(counted[one] for one in which)
             if any(counted) or not queue.is_open or queue.terms.priority_max:  # levels are counted elsewhere
                 self._empty_at[first + at] = -1
@@ -120,8 +121,22 @@ class AmqpPart(RowsPart[AmqpPlace]):
             if offset != empty_at and (offset > queue.first_offset or queue.terms.priority_max)
         ]
 
-    def _ask(self, queue: SharedQueue) -> tuple[int, int]:
-        return count_messages(self._vhost.broker, self._vhost, queue)
+    def _ask(self, queue: SharedQueue, ref: int, offset: int) -> tuple[int, int]:
+        """Return how many messages are ready, and how many consumers have.
+
+        It is what `count_messages` says, but that one in which nothing was ever taken is not opened for it.
+        """
+        broker = self._vhost.broker
+        if ref >= 0 and not queue.terms.priority_max and not queue.is_deleted:
+            least = broker.min_offset(ref)
+            if offset <= least:
+                return 0, 0
+            if queue.is_open:
+                pop = queue.pop
+                return pop.ready_count, pop.unacked_count
+            if not self._vhost.pops.knows(queue.light_name):
+                return max(offset - max(least, queue.first_offset), 0), 0
+        return count_messages(broker, self._vhost, queue)
 
     def _count_kept(self, column: str, first: int, end: int) -> Sequence[int]:
         """Return how many messages light queues keep, or their next offsets."""

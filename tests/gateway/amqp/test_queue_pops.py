@@ -7,7 +7,7 @@ COUNTED = QueueTerms(bytes_max=10)
 
 
 def test_only_a_queue_with_a_limit_of_bytes_keeps_what_a_restart_needs(world):
-    pops = world.amqp.vhost._pops
+    pops = world.amqp.vhost.pops
     pops.open(b"%LMQ%plain", QueueTerms(), 0)
     pops.open(b"%LMQ%counted", COUNTED, 0)
     rows = world.broker.table(BYTES_TABLE)
@@ -19,7 +19,7 @@ def test_only_a_queue_with_a_limit_of_bytes_keeps_what_a_restart_needs(world):
 
 
 def test_a_new_queue_of_an_old_name_begins_without_bytes(world):
-    pops = world.amqp.vhost._pops
+    pops = world.amqp.vhost.pops
     peer = world.client()
     peer.declare("q", arguments={"x-max-length-bytes": 10})
     peer.publish(b"12345", key="q")

@@ -101,11 +101,11 @@ async def test_what_queues_have_is_told_at_once_as_each_says_it(tmp_path, monkey
 
 
 async def test_a_queue_that_was_empty_and_was_given_nothing_is_not_asked(tmp_path, monkeypatch):
-    asked = []
+    asked, ask = [], AmqpPart._ask
 
-    def count(broker, vhost, queue):
+    def note(part, queue, ref, offset):
         asked.append(queue.name)
-        return count_messages(broker, vhost, queue)
+        return ask(part, queue, ref, offset)
 
     async with managed_gateway(tmp_path) as (gateway, client):
         declare(gateway, "a", "b")
@@ -113,12 +113,37 @@ async def test_a_queue_that_was_empty_and_was_given_nothing_is_not_asked(tmp_pat
         vhost = gateway.doors["amqp"].vhost
         part = AmqpPart(vhost, COLUMNS.get)
         _told(part)
-        monkeypatch.setattr(queue_parts, "count_messages", count)
+        monkeypatch.setattr(AmqpPart, "_ask", note)
         assert list(part.figures("messages", 0, 2)) == [0, 1]
         assert asked == ["b"]
         await publish(client, "amq.default", "a", "x")
         assert list(part.figures("messages", 0, 2)) == [1, 1]
         assert asked == ["b", "a", "b"]
+
+
+async def test_messages_are_counted_after_a_start_without_opening_queues_in_which_nothing_was_taken(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        for name in ("a", "b", "c"):
+            await client.put(f"/api/queues/%2F/{name}", json={"durable": True})
+        for name in ("a", "a", "c"):
+            await publish(client, "amq.default", name, "x", {"delivery_mode": 2})
+        await client.delete("/api/queues/%2F/c/contents")
+        await publish(client, "amq.default", "c", "y", {"delivery_mode": 2})
+    async with managed_gateway(tmp_path) as (gateway, client):
+        vhost = gateway.doors["amqp"].vhost
+        part = AmqpPart(vhost, COLUMNS.get)
+        for _ in part.arrivals():
+            pass
+        untouched = [queue.name for queue in vhost if not vhost.pops.knows(queue.light_name)]
+        assert list(part.figures("messages_ready", 0, 2)) == [2, 0]
+        assert [name for name in untouched if vhost.find(name).is_open] == []
+        for queue in vhost:
+            vhost.open(queue)
+        async with asyncio.timeout(20):
+            while not all(queue.is_open for queue in vhost):
+                await asyncio.sleep(0)
+        assert [count_messages(vhost.broker, vhost, queue)[0] for queue in vhost] == [2, 0, 1]
+        assert _told(part) == {"a": 2, "b": 0, "c": 1}
 
 
 async def test_light_queues_that_come_later_are_in_the_next_answer(tmp_path):
