@@ -29,6 +29,7 @@ const KINDS = [
   {
     from: "api/lmq/subscriptions",
     sort: "waiting",
+    count: 100, // members of groups are passed over
     tell: (one) => ({ name: link("sessions", one.client, one.client), kind: `MQTT session, filter ${one.filter}`, waiting: one.filter.startsWith(SHARED) ? 0 : one.waiting, readers: "" }),
   },
   {
@@ -47,8 +48,8 @@ const COLUMNS = [
   { title: "Consumers", isNumber: true, read: (one) => one.readers },
 ];
 
-async function find({ from, sort, tell }, signal) {
-  const found = await get(from, { page: 1, page_size: SHOWN, sort, sort_reverse: true }, signal);
+async function find({ from, sort, count: many = SHOWN, tell }, signal) {
+  const found = await get(from, { page: 1, page_size: many, sort, sort_reverse: true }, signal);
   return found.items.map(tell);
 }
 
