@@ -6,12 +6,15 @@ which are right, and no sample has a moment or an example. `tests/gateway/admin/
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.utils import floatToGoString
 
 OPEN = "application/openmetrics-text"
 OTHER_NAMES = ("escaping=dots", "escaping=values")  # a scraper wants names written in another way
+LABELS_MAX = 1_024  # sets of labels that are kept as text: most are the same at each question
 PLAIN_MAX = 1e6  # from there on numbers have exponents
 
 
@@ -33,13 +36,14 @@ def _write(registry: CollectorRegistry, *, is_open: bool) -> str:
             name += "_total"
         lines.append(f"# HELP {name} {words}\n# TYPE {name} {family.type}\n")
         for sample in family.samples:
-            labels = f"{{{_labels(sample.labels)}}}" if sample.labels else ""
+            labels = _write_labels(tuple(sample.labels.items())) if sample.labels else ""
             lines.append(f"{sample.name}{labels} {_number(sample.value)}\n")
     return "".join(lines) + ("# EOF\n" if is_open else "")
 
 
-def _labels(labels: dict[str, str]) -> str:
-    return ",".join([f'{name}="{_escape(value)}"' for name, value in sorted(labels.items())])
+@lru_cache(LABELS_MAX)
+def _write_labels(labels: tuple[tuple[str, str], ...]) -> str:
+    return "{" + ",".join([f'{name}="{_escape(value)}"' for name, value in sorted(labels)]) + "}"
 
 
 def _escape(value: str) -> str:
