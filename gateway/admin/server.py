@@ -58,6 +58,9 @@ class _Connection(H11Protocol):
         if is_refused:
             transport.abort()
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing of a wish for another protocol: the request is answered without it, as HTTP allows."""
+
 
 class _CarriedConnection(_Connection):
     """One whose bytes are carried by layers: it was let in when it came."""
@@ -122,6 +125,7 @@ class AdminServer:
         config = uvicorn.Config(
             Turnstile(api, {WAYS: ways, LOOKS: lets_look}),
             http=self._connect,  # type: ignore[arg-type] # called as the class is
+            ws="none",  # else uvicorn loads a library for WebSocket on the loop, 10 ms in one turn
             lifespan="off",
             log_config=None,
             access_log=False,

@@ -126,6 +126,19 @@ async def test_client_that_stays_does_not_hold_up_the_stop():
         await server.stop()
 
 
+async def test_a_wish_for_websocket_is_passed_over_and_the_request_answered(caplog):
+    server = AdminServer(_api(), await bind_socket("127.0.0.1", 0))
+    host, port = await _started(server)
+    wish = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+    async with httpx.AsyncClient(timeout=20) as client:
+        answer = await client.get(
+            f"http://{host}:{port}/", headers={**wish, "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
+        )
+    assert (answer.status_code, answer.json()) == (200, "here")
+    assert caplog.records == []
+    await server.stop()
+
+
 async def test_an_application_is_warmed_up_by_a_question_for_what_is_not_there():
     asked = []
     api = _api()
