@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from core.lmq.queue_name import AMQP, LIGHT_PREFIX, MQTT, parse_queue_name
 
-KNOWN_MAX = 100_000  # long names: some 30 MB where each has 300 letters; of more those noted last are known
+KNOWN_BYTES = 32 << 20  # of all long names that are known: of more, those noted last
+NAME_BYTES = 250  # of a long name besides its letters: the digest, two objects, its place
 DIGITS = 8  # of a long name that is not known
 _KIND_BYTES = len(LIGHT_PREFIX) + 5  # of the kind, too, and what ends it
 _HASHED = b"|z"
@@ -32,14 +33,21 @@ class LongNames:
 
     def __init__(self) -> None:
         self._known: dict[bytes, Called] = {}
+        self._bytes = 0  # about what they take
 
     def note(self, light_name: bytes, kind: bytes, vhost: bytes, name: bytes) -> None:
         """Note what a light queue is called, where its name does not say it."""
         if light_name[_KIND_BYTES:].startswith(_HASHED):
-            self._known.pop(light_name, None)
+            self._forget(light_name)
             self._known[light_name] = Called(kind, vhost, name)
-            if len(self._known) > KNOWN_MAX:
-                del self._known[next(iter(self._known))]
+            self._bytes += NAME_BYTES + len(name) + len(vhost)
+            while self._bytes > KNOWN_BYTES:
+                self._forget(next(iter(self._known)))
+
+    def _forget(self, light_name: bytes) -> None:
+        called = self._known.pop(light_name, None)
+        if called is not None:
+            self._bytes -= NAME_BYTES + len(called.name) + len(called.vhost)
 
     def find(self, light_name: bytes) -> Called | None:
         """Return what a light queue is called; None for one of RocketMQ.

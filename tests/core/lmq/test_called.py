@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from core.lmq import called
@@ -50,11 +52,23 @@ def test_long_names_are_known_once_they_were_noted_also_what_is_beside_a_queue()
 
 
 def test_those_noted_last_are_known_of_too_many(monkeypatch):
-    monkeypatch.setattr(called, "KNOWN_MAX", 2)
-    names = LongNames()
     filters = [LONG + b"%d" % number for number in range(3)]
+    monkeypatch.setattr(called, "KNOWN_BYTES", 2 * (called.NAME_BYTES + len(filters[0])))
+    names = LongNames()
     for one in [*filters[:2], filters[0], filters[2]]:
         names.note(mqtt_queue_name(one), MQTT, b"", one)
     names.note(mqtt_queue_name(b"short"), MQTT, b"", b"not kept")
     found = [names.find(mqtt_queue_name(one)) for one in filters]
     assert [one.name.startswith(b"(") for one in found] == [False, True, False]
+
+
+def test_the_longest_names_take_no_more_memory_than_many_shorter_ones():
+    names = LongNames()
+    tracemalloc.start()
+    for number in range(3_000):
+        topic_filter = b"%d/" % number * 3_000
+        names.note(mqtt_queue_name(topic_filter), MQTT, b"", topic_filter)
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken < 1.1 * called.KNOWN_BYTES
+    assert names.find(mqtt_queue_name(topic_filter)) == (MQTT, b"", topic_filter)
