@@ -283,7 +283,8 @@ class SharedGroup(Reader):
         batch = self._batch
         desk = self._desk
         self._leave_out(subscription, now_ms)
-        done: list[int] = []
+        sent: list[int] = []
+        done: list[int] = []  # published at QoS 0: that they are sent so needs no note
         session = subscription.session
         window = session.open_window(desk.inflight_max)
         form = make_form(subscription, now_ms)
@@ -304,9 +305,11 @@ class SharedGroup(Reader):
                     subscription.unacked[number] = batch.queue_offset[i]
                 number += 1
             else:
-                done.append(batch.queue_offset[i])
+                (sent if _has_id(batch.flag[i]) else done).append(batch.queue_offset[i])
         self._note_sent(session, now_ms)
-        self._end(done, SENT, now_ms)
+        self._end(sent, SENT, now_ms)
+        if done:
+            self._finish(done)
         assert session.outlet is not None
         session.outlet.write(data)
 

@@ -288,6 +288,31 @@ async def test_what_was_published_at_qos_0_is_told_as_sent_and_not_as_acknowledg
         assert (fates["one"]["outcome"], fates["mqtt:crew"]["outcome"]) == (expected, expected)
 
 
+async def test_what_a_group_subscribed_to_at_qos_0_is_told_as_sent_also_after_a_restart(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        async with _client(gateway, "member") as member, _client(gateway, "p") as other:
+            await member.subscribe("$share/crew/plant/#", qos=0)
+            for qos in (1, 0):
+                await other.publish("plant/1", b"x", qos=qos)
+                await anext(member.messages)
+        for nth in (1, 2):
+            assert (await _fates_of_newest(client, nth))["mqtt:crew"]["outcome"] == "sent"
+        assert len(gateway.broker.pop.endings.readers) == 1
+    async with managed_gateway(tmp_path) as (_, client):
+        for nth in (1, 2):
+            assert (await _fates_of_newest(client, nth))["mqtt:crew"]["outcome"] == "sent"
+
+
+async def test_what_groups_are_sent_of_qos_0_takes_no_room_among_endings(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        async with _client(gateway, "member") as member, _client(gateway, "p") as other:
+            await member.subscribe("$share/crew/plant/#", qos=1)
+            await other.publish("plant/1", b"x", qos=0)
+            await anext(member.messages)
+        assert (await _fates_of_newest(client))["mqtt:crew"]["outcome"] == "sent"
+        assert not gateway.broker.pop.endings.readers
+
+
 async def test_what_a_group_was_sent_at_qos_2_is_told_as_handed_over_also_after_a_restart(tmp_path):
     async with managed_gateway(tmp_path) as (gateway, client):
         async with _client(gateway, "member") as member, _client(gateway, "p") as other:
