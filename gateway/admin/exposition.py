@@ -15,6 +15,7 @@ from prometheus_client.utils import floatToGoString
 OPEN = "application/openmetrics-text"
 OTHER_NAMES = ("escaping=dots", "escaping=values")  # a scraper wants names written in another way
 LABELS_MAX = 1_024  # sets of labels that are kept as text: most are the same at each question
+LABEL_CHARS_MAX = 1_024  # of the values of one that is kept: MQTT filters and groups may have 65,535
 PLAIN_MAX = 1e6  # from there on numbers have exponents
 
 
@@ -36,14 +37,21 @@ def _write(registry: CollectorRegistry, *, is_open: bool) -> str:
             name += "_total"
         lines.append(f"# HELP {name} {words}\n# TYPE {name} {family.type}\n")
         for sample in family.samples:
-            labels = _write_labels(tuple(sample.labels.items())) if sample.labels else ""
+            labels = _tell_labels(sample.labels) if sample.labels else ""
             lines.append(f"{sample.name}{labels} {_number(sample.value)}\n")
     return "".join(lines) + ("# EOF\n" if is_open else "")
 
 
-@lru_cache(LABELS_MAX)
+def _tell_labels(labels: dict[str, str]) -> str:
+    is_short = sum(map(len, labels.values())) <= LABEL_CHARS_MAX
+    return (_known_labels if is_short else _write_labels)(tuple(labels.items()))
+
+
 def _write_labels(labels: tuple[tuple[str, str], ...]) -> str:
     return "{" + ",".join([f'{name}="{_escape(value)}"' for name, value in sorted(labels)]) + "}"
+
+
+_known_labels = lru_cache(LABELS_MAX)(_write_labels)
 
 
 def _escape(value: str) -> str:

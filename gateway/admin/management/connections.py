@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 from fastapi import Header, Query, Response
 
 from gateway.admin.login import Administrator, Caller, Looker
-from gateway.admin.management.failures import not_found
+from gateway.admin.management.failures import bad_request, not_found
 from gateway.admin.management.listing import Asked, Item, Kind, Question, answer_kept, answer_list, encode
 from gateway.admin.management.names import NODE
 from gateway.admin.management.places import see_vhost
@@ -33,7 +33,9 @@ async def list_connections(
 ) -> Response:
     """The open connections of all doors; with `about` those with that text in their name, client or user."""
     if about:
-        about_one = KIND._replace(name=_words_of)
+        if asked.name:
+            raise bad_request("give name or about")
+        about_one = KIND._replace(name=_words_of, figures={**KIND.figures, "name": KIND.name})
         seen = (one if one and looker.may_see_user(one[1].user) else None for one in _walk(view))
         return await answer_list(asked.model_copy(update={"name": about, "use_regex": False}), about_one, seen)
     return await _list(view, looker, asked)

@@ -237,7 +237,8 @@ async def _write(asked: Question, kind: Kind[Thing], things: Iterable[Thing]) ->
     columns = asked.columns.split(",") if asked.columns else []
     if kind.write is not None and not columns and asked.page is not None:
         return b"[%b]" % b",".join([kind.write(thing) async for thing in walk(things)])
-    figures = [(column, kind.name if column == "name" else kind.figures.get(column)) for column in columns]
+    known = {"name": kind.name, **kind.figures}
+    figures = [(column, known.get(column)) for column in columns]
     quick = [(column, figure) for column, figure in figures if figure is not None and "." not in column]
     if not columns or len(quick) < len(columns):
         texts = [encode(asked.pick(kind.describe(thing))) async for thing in walk(things)]

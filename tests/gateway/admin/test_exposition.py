@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -49,6 +51,26 @@ def test_any_metric_is_written_as_the_library_does(accept):
     registry.register(OneOfEach())
     encode, kind = choose_encoder(accept)
     assert expose(registry, accept) == (encode(registry), kind)
+
+
+def test_labels_as_long_as_mqtt_filters_may_be_are_not_kept():
+    class Groups:
+        number = 0
+
+        def collect(self):
+            groups = GaugeMetricFamily("lmq_groups", "Groups.", labels=["group"])
+            groups.add_metric([f"{self.number}" * 10_000], 1)
+            yield groups
+
+    registry, groups = CollectorRegistry(auto_describe=False), Groups()
+    registry.register(groups)
+    tracemalloc.start()
+    try:
+        for groups.number in range(100, 200):
+            expose(registry, "")
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.asyncio

@@ -51,6 +51,9 @@ async def test_connections_are_found_by_client_user_and_address(tmp_path):
             found = (await client.get("/api/connections", params={"page": 1, "about": about})).json()
             assert sorted(one["user_provided_name"] for one in found["items"]) == expected
             assert (found["total_count"], found["filtered_count"]) == (2, len(expected))
+        (pump,) = [one["name"] for one in told if one["user_provided_name"] == "pump"]
+        assert (await client.get("/api/connections?about=pump&columns=name")).json() == [{"name": pump}]
+        assert (await client.get("/api/connections?about=pump&name=127")).status_code == 400
         for one in opened:
             await one.close()
 
