@@ -361,10 +361,16 @@ class ExchangeTable:
         return True
 
     def let_go(self) -> None:
-        """Take exchanges off each other, in memory: the collector of cycles looks at no trie, decision 0010."""
+        """Take exchanges off each other, in memory: the collector of cycles looks at no trie, decision 0010.
+
+        Nothing is found out anew for that, which would cost as much for each binding as for all of them.
+        """
         for exchange in list(self):
             for source, binding in self.bindings_to(exchange):
-                self.unbind(source, binding)
+                source.unbind(binding)
+                if source is self.topic_space:
+                    self._on_topic_unbound(binding[1], exchange)
+            self._by_destination.pop(exchange)
 
     def bindings_to(self, destination: Destination) -> list[tuple[Exchange, Binding]]:
         """Return the bindings that lead to a queue or an exchange, each with the exchange that it leads from."""

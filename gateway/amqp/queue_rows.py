@@ -93,11 +93,15 @@ class QueueRows:
         yield
 
     def _find_last(self) -> Generator[None, None, SharedQueue | None]:
-        for looked, queue in enumerate(reversed(self.queues), 1):
-            if not queue.is_deleted:
-                return queue
-            if looked % FOUND_A_STEP == 0:
+        count = number = len(self.queues)
+        while number > 0:
+            number -= 1
+            if not self.queues[number].is_deleted:
+                return self.queues[number]
+            if (count - number) % FOUND_A_STEP == 0:
                 yield
+                if len(self.queues) != count:  # another took some meanwhile, and the last one is among those
+                    count = number = len(self.queues)
         return None
 
     def _take_all(self) -> Generator[None, None, bool]:

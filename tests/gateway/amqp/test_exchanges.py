@@ -12,13 +12,13 @@ def make(kind):
     return Exchange("x", kind, durable=True, auto_delete=False, internal=False)
 
 
-def make_table():
+def make_table(on_changed=lambda: None):
     bound = []
     table = ExchangeTable(
         "/",
         lambda key, queue: bound.append(("+", key, queue)),
         lambda key, queue: bound.append(("-", key, queue)),
-        lambda: None,
+        on_changed,
     )
     return table, bound
 
@@ -84,6 +84,24 @@ def test_bindings_of_the_topic_space_are_told():
         assert table.unbind(exchange, binding)
     assert not table.bindings_to("q")
     assert bound == [("+", "a.#", "q"), ("-", "a.#", "q")]
+
+
+def test_a_table_that_is_let_go_finds_nothing_out_anew_for_each_binding():
+    changes = []
+    table, bound = make_table(lambda: changes.append(1))
+    x = make("topic")
+    table.add(x)
+    for key in "abcd":
+        table.bind(table.topic_space, (x, key, None))
+        table.bind(x, (table.get("amq.fanout"), key, None))
+    bound.clear()
+    changes.clear()
+    table.let_go()
+    assert sorted(bound) == [("-", key, x) for key in "abcd"]
+    assert not changes
+    assert not table.bindings_to(x)
+    assert not x.bindings
+    assert not table.topic_space.bindings
 
 
 def test_every_change_makes_a_new_version():

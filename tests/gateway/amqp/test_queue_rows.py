@@ -63,6 +63,25 @@ def test_looks_that_begin_while_another_is_under_way_number_each_queue_once(worl
     assert len(rows) == len(rows.queues)
 
 
+def test_a_look_that_passes_deleted_queues_takes_none_that_another_took_meanwhile(world, monkeypatch):
+    monkeypatch.setattr(queue_rows, "FOUND_A_STEP", 2)
+    peer = world.client()
+    for name in "abcdef":
+        peer.declare(name)
+    rows = QueueRows(world.broker, world.amqp.vhosts.find("/"))
+    take_in(rows)
+    for name in "cdef":
+        peer.call(Queue.Delete(queue=name))
+    for name in "ghi":
+        peer.declare(name)
+    first = rows.take_in()
+    next(first)  # it has passed some of the deleted ones
+    take_in(rows)
+    for _ in first:
+        pass
+    assert [queue.name for queue in rows.queues] == list("abcdefghi")
+
+
 def test_a_queue_whose_light_queue_comes_later_is_found_then(world):
     peer = world.client()
     peer.declare("q")
