@@ -41,7 +41,8 @@ def keep_wanted(batch: StoredBatch, subscription: Subscription) -> list[int]:
         return []
     too_large = [batch.queue_offset[i] for i in range(batch.count) if not fits(batch, i, subscription)]
     if too_large:
-        keep(batch, lambda i: batch.queue_offset[i] not in too_large)
+        left_out = set(too_large)
+        keep(batch, lambda i: batch.queue_offset[i] not in left_out)
     return too_large
 
 
