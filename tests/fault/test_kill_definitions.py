@@ -20,6 +20,9 @@ pytestmark = pytest.mark.slow
 SHARED = b"$share/g/t"
 
 
+TIMES_PINGED = 3  # what was sent before by another connection is done by then; one ping may be read in the same turn
+
+
 @contextmanager
 def uncommitted(gateway):
     """Let nothing that is defined meanwhile be committed, and kill the gateway at the end."""
@@ -58,15 +61,13 @@ def test_backlog_of_a_group_is_there_where_its_end_and_the_next_begin_were_not_a
                     first.send(mqtt.unsubscribe(2, SHARED))
                     assert ping(first) == [mqtt.PINGRESP]
                     second.send(mqtt.subscribe(1, (SHARED, 1)))
-                    assert ping(first) == [mqtt.PINGRESP]
+                    for _ in range(TIMES_PINGED):
+                        assert ping(first) == [mqtt.PINGRESP]
                 assert second.read() == []
         gateway.start()
         with MqttClient(gateway.address("mqtt"), b"first") as first:
             left = [mqtt.parse_publish(first.read(1)[0]).body for _ in range(2)]
     assert left == [b"2", b"3"]
-
-
-TIMES_PINGED = 3  # what was sent before by another connection is done by then
 
 
 async def send_unanswered(gateway):
