@@ -35,9 +35,9 @@ from lmq.trouble import Troubles
 
 LOGGER = logging.getLogger(__name__)
 
-REBALANCE_S = 20.0
+REBALANCE_S = 20.0  # as in Java's client
 UNBALANCED_S = 1.0  # until it is tried again to take queues that could not be had
-COMMIT_S = 5.0
+COMMIT_S = 5.0  # as in Java's client
 LOCK_S = 20.0  # locks are renewed
 WAIT_S = 15.0  # of a pull at the broker
 OFFSETS_DIR = Path("~/.rocketmq_offsets")

@@ -17,7 +17,7 @@ NAME_BYTES_MAX = 127  # RocketMQ's limit for a topic
 
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 _SPECIAL = {ord("/"): "%", ord("+"): "|p", ord("#"): "|h"}
-_HASH_DIGITS = 40
+_HASH_DIGITS = 40  # as the gateway has it, or the queue is another one
 
 
 class MessageQueue(NamedTuple):

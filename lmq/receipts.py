@@ -17,7 +17,7 @@ from lmq.queues import LIGHT_PREFIX
 POP_CK = "POP_CK"
 RETRY_PREFIX = "%RETRY%"
 NORMAL, RETRY, RETRY_V2 = "0", "1", "2"  # of which topic a message is
-PARTS = 8
+PARTS = 8  # of a receipt, as RocketMQ writes it
 
 _Queue = tuple[str, int]
 """A flag of those above, and a queue's number."""

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import IO, Self
 
 READY_S = 60.0  # a machine that does much else; usually it takes a second or two
-STOP_S = 10.0
+STOP_S = 10.0  # a gateway stops in under 5, mostly
 LOG_LINES = 200  # of what the gateway wrote last, kept to say why it failed
 SEGMENT_BYTES = 16 * 1024 * 1024  # of the log: small, so that a test needs little disk
 DOORS = ("mqtt", "amqp", "namesrv", "broker", "admin")

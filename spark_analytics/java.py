@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-JAVA_MAJOR_MIN = 17
+JAVA_MAJOR_MIN = 17  # Spark 4 runs on no older one
 _VERSION = re.compile(r'version "(\d+)')
 _ANSWER_S_MAX = 30  # a loaded machine starts a JVM in well under this
 _WRAPPER = """#!/bin/bash

@@ -21,7 +21,7 @@ NAME_BYTES_MAX = 127  # RocketMQ's limit for a topic
 MQTT = b"mqtt"
 AMQP = b"amqp"
 
-_HASH_DIGITS = 40
+_HASH_DIGITS = 40  # 160 bits: no two names share one by chance
 _PLAIN = re.compile(rb"[A-Za-z0-9_-]*")
 _ESCAPED = re.compile(rb"\|(p|h|[0-9a-f]{2})|%|[A-Za-z0-9_-]+")
 _LEVEL = re.compile(rb"%%LMQ%%%b%%\|y([0-9]+)%%" % AMQP)

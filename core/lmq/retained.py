@@ -14,7 +14,7 @@ from core.parted import PartedMap, mix_number
 Branch = dict[bytes | None, "Branch | bytes | None"]
 _HERE = None
 WIDE_MIN = 4_096  # entries of a branch from which on it is kept in parts, so that a walk need not list it in one go
-PARTS = 256
+PARTS = 256  # so a branch of a million entries has about WIDE_MIN in a part
 LOOKS_MAX = 16  # topics that do not match which a walk looks at before it gives its caller a turn
 _MISSING: Branch = {}
 _END = b"end"  # told apart by identity

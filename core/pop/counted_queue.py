@@ -16,7 +16,7 @@ from core.pop.pop_queue import PopQueue, QueueStore
 from core.stage import Stage
 
 STEP_MESSAGES = 16_384  # counted in one go: some milliseconds
-PIECE_MESSAGES = 1_024
+PIECE_MESSAGES = 1_024  # of one read, a sixteenth of a step
 _ALL = 1 << 62
 
 

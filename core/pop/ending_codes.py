@@ -28,7 +28,7 @@ REASONS = (
 GROUPS_MARK = 125 << 48  # of no message: as MARK, for groups of subscribers
 LOST = 126 << 48  # of no message: what ended before an offset is not kept
 MARK = 127 << 48  # of no message: this pop queue and those after it tell of all their messages how they ended
-_MOMENT_MAX = (1 << 48) - 1
+_MOMENT_MAX = (1 << 48) - 1  # the 48 bits below the reason: they last until the year 10889
 _NUMBERS = {reason: number for number, reason in enumerate(REASONS)}
 
 

@@ -18,9 +18,9 @@ COMPACT_RATIO = 4  # a compaction is due when the journal is so many times what 
 # A compaction takes a step with each write, the larger the more was written, so that it ends before the journal has
 # grown much. Work is counted in messages that are looked at; a queue costs as much as so many.
 QUEUE_WORK = 128
-WORK_PER_RECORD = 4 * QUEUE_WORK
+WORK_PER_RECORD = 4 * QUEUE_WORK  # of a compaction, for each record that was written meanwhile
 STEP_WORK_MAX = 64 * QUEUE_WORK  # about 0.5 ms compiled
-NAME_PIECE_BYTES = 48
+NAME_PIECE_BYTES = 48  # with the 8 bytes of _NAME_HEAD it fits into a journal's record, which has 64 at most
 DROPPED_MAX = 16_384  # of those that were dropped last: so many may be restored
 
 _CHANGE = struct.Struct(">IIqq")

@@ -13,7 +13,7 @@ from core.errors import LmqError
 from core.message import AWAY, StoredBatch
 from core.stage import Stage
 
-LEVEL_SHIFT = 48
+LEVEL_SHIFT = 48  # an offset has the lower 48 bits, its level those above
 _OFFSET_MASK = (1 << LEVEL_SHIFT) - 1
 
 

@@ -22,7 +22,7 @@ from core.schedule.slots import (
 )
 
 BYTES_MAX = 1 << 20  # of one read of a day's queue
-LOOK_INTERVAL_MS = 10_000
+LOOK_INTERVAL_MS = 10_000  # a day is spread 8 hours ahead, so a look within minutes would be in time
 
 
 class Keeper(Protocol):

@@ -11,7 +11,7 @@ from core.engine import Places, Table
 _ROW = b"places"  # there once they are
 _SLOTS = 3
 _MOMENT = 0
-_TAG_SHIFT = 40
+_TAG_SHIFT = 40  # with the six bits of the tag it stays within the 48 bits that places hold
 _TAG_MASK = 0x3F
 _OFFSET_MASK = (1 << _TAG_SHIFT) - 1
 

@@ -21,7 +21,7 @@ FAR_SLOTS = 512  # days
 NEAR_AHEAD_MS = 32 * 3_600_000  # what is due within this time waits in a minute
 ROLL_AHEAD_MS = NEAR_AHEAD_MS - FAR_MS  # a day is spread over its minutes so long before it begins
 DELAY_MAX_MS = 400 * FAR_MS  # less than the ring of days, so that no two of them meet in a queue
-DUE_MAX_MS = 10**13 - 1
+DUE_MAX_MS = 10**13 - 1  # 13 digits, as a record says it: the year 2286
 
 _DUE_NAME = DUE + b"\x01"
 _DIGITS = 13

@@ -14,8 +14,8 @@ from core.properties import CANCEL, encode_properties
 from core.schedule.slots import TIMER_TOPIC, encode_due, strip_due
 
 BORN_HOST = bytes(8)
-REMEMBERED_MAX = 100_000
-_DIGEST_BYTES = 16
+REMEMBERED_MAX = 100_000  # some 15 MB
+_DIGEST_BYTES = 16  # 128 bits: no two messages share one by chance
 
 
 class Waiting(NamedTuple):

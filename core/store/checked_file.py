@@ -18,7 +18,7 @@ from core.store.mapped_file import map_read_only
 
 BLOCK_BYTES = 4_096  # a page: checking it reads no other one in
 _BLOCK_BYTES = BLOCK_BYTES
-_CRC_BYTES = 4
+_CRC_BYTES = 4  # CRC-32
 EMPTY = memoryview(bytes(8))  # in place of a part that is not there
 
 

@@ -14,7 +14,7 @@ from core.store.disk import make_folder, replace_file
 
 FORMAT = "lmq-gateway 2"
 OLD_FORMATS = ("lmq-gateway 1",)  # rows of tables without a version
-_DIGITS_MAX = 20
+_DIGITS_MAX = 20  # of a process's number: any of 64 bits has no more
 
 
 class DataLock:

@@ -27,6 +27,7 @@ from core.store.sealed_index import SealedIndex
 
 GAP_WORTH = 64 << 10  # smaller gaps are left as they are: a call and two pages for each would be too much
 USES_MAX = 1 << 20  # bytes that a gap may hold of dispatch sets
+# What one step does at most, so that each takes a few milliseconds.
 _ENTRIES_A_STEP = 65_536
 _QUEUES_A_STEP = 4_096
 _CELLS_A_STEP = 1 << 18

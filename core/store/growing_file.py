@@ -8,8 +8,8 @@ from pathlib import Path
 
 from core.store.disk import allocate, sync_file
 
-STEP_BYTES = 65_536
-_STEP_MAX = 16 << 20
+STEP_BYTES = 65_536  # few calls while a file grows, and little room lost for a small one
+_STEP_MAX = 16 << 20  # so that a large file does not ask for half its size again
 
 
 class GrowingFile:

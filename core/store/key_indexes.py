@@ -33,9 +33,9 @@ LOGGER = logging.getLogger(__name__)
 
 STEP_RECORDS = 1_024  # about 0.2 ms
 STEPS_MAX = 4  # of one `work` while little is written: 1 ms together
-_POPULATED_BYTES = 1 << 20
+_POPULATED_BYTES = 1 << 20  # read in by one call, during which others have the interpreter
 _BUSY_BYTES = 256 << 10  # more than that from one `work` to the next: the writer needs the processor
-_POSITION_MAX = 1 << 31
+_POSITION_MAX = 1 << 31  # positions in a segment are below
 _REST = 1_000  # calls of `work` after a full disk
 
 

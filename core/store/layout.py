@@ -11,8 +11,8 @@ from pathlib import Path
 MAGIC_V1 = 0xDAA320A7  # topic length in one byte
 MAGIC_V2 = 0xDAA320AB  # topic length in two bytes: topics over 127 bytes
 MAGIC_BLANK = 0xCBD43194  # the rest of the segment holds nothing
-TOPIC_V1_BYTES_MAX = 127
-TOPIC_BYTES_MAX = 255
+TOPIC_V1_BYTES_MAX = 127  # a longer topic needs the second version of RocketMQ's record
+TOPIC_BYTES_MAX = 255  # RocketMQ's limit, which topics of retries and dead letters may use up
 PHYSICAL_OFFSET_AT = 28
 STORE_MS_AT = 56  # + 12 with an IPv6 born host
 RECORD_BYTES_MIN = 91  # no body, topic or properties
@@ -46,7 +46,7 @@ NEXT_OFFSETS_FILE = "offsets"
 NEXT_SEGMENT_FILE = "segment.next"  # and a number: prepared ahead, outside the log until it is needed
 GAPS_SUFFIX = ".gaps"  # in the index folder, after a segment's name: what is being punched out of it
 CONFIRMED_FILE = "confirmed"
-SEGMENT_NAME_DIGITS = 20
+SEGMENT_NAME_DIGITS = 20  # as RocketMQ names its files; no offset of 64 bits has more
 PAGE_BYTES = 4096
 
 

@@ -14,7 +14,7 @@ from core.store.queue_names import QueueNames
 from core.store.sealed_index import SealedIndex
 
 LOGGER = logging.getLogger(__name__)
-_QUEUES_NAMED = 10
+_QUEUES_NAMED = 10  # in one line of the log, which tells how many there are besides
 _ADVICE = "put the files back, or go on without them by store.accept_loss = true: then no offset is given twice"
 
 

@@ -407,7 +407,7 @@ class MessageStore:
                 self.flush()
                 self._segments.delete_dropped()
                 self._index.write_full(self.flushed_until)
-                self.confirm()
+                self.confirm()  # after the flush: it says how far the log is on disk
         finally:
             self._let_go()
 
@@ -415,4 +415,4 @@ class MessageStore:
         closers: list[Closable] = [*self._side_files.all(), self.definitions, self._names, self._index, self._segments]
         for part in closers:
             part.close()
-        self._lock.release()
+        self._lock.release()  # last: from here on another process may open the files

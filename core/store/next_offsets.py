@@ -21,7 +21,7 @@ _VERSION = 1
 _HEADER = struct.Struct("<8sIIQIII4x")
 _CRC_AT = 32
 _CRC = struct.Struct("<I")
-_SLICE_QUEUES = 65_536
+_SLICE_QUEUES = 65_536  # 512 KiB in one write
 
 
 class NextOffsets:

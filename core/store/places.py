@@ -32,11 +32,11 @@ SLOT_WORDS = 2
 _HEADER_WORDS = 2
 _MASK = (1 << 48) - 1
 _TURN = 1 << 48
-_CHECK_SHIFT = 49
+_CHECK_SHIFT = 49  # 48 bits of the number, one of the turn; the check has the 15 above
 _CHECKED_MASK = (1 << _CHECK_SHIFT) - 1
 _CHECK_MASK = (1 << 15) - 1
-_CHECKED_BYTES = 7
-_SYNCS_BEFORE_REUSE = 3
+_CHECKED_BYTES = 7  # 49 bits, in whole bytes
+_SYNCS_BEFORE_REUSE = 3  # by then the end of a slot's former owner is on disk: docs/storage-format.md, "Places"
 
 
 class Places:

@@ -5,7 +5,7 @@ A cell for each 64 bytes: records are longer than that, so no two start in one.
 
 from __future__ import annotations
 
-CELL_BYTES = 64
+CELL_BYTES = 64  # a record has 91 at least
 _CELL_SHIFT = 6
 _CELL_MASK = CELL_BYTES - 1
 

@@ -28,7 +28,7 @@ _OVERHEAD = 6  # length before a name, CRC after it
 _AROUND = 5  # so much more than a line break
 _LINE_BREAK = 10
 _RESYNC_BYTES = 65_536  # how far after a bad entry a good one is looked for
-_TEXT_MAX = 0x7FFFFFFF
+_TEXT_MAX = 0x7FFFFFFF  # places in it are signed numbers of 32 bits
 _HASH_MASK = 0x7FFFFFFF
 _REF_MASK = 0xFFFFFFFF
 

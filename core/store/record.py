@@ -41,7 +41,7 @@ _CRC_NAME = CRC + b"\x01"
 _TOPIC_NAME = TOPIC + b"\x01"
 _TOPIC_NAME_BYTES = len(_TOPIC_NAME)
 _AHEAD = 16  # records whose memory is fetched together
-_DECIMAL_DIGITS_MAX = 18
+_DECIMAL_DIGITS_MAX = 18  # any number of so many fits into 64 bits
 
 BLANK = 0
 NO_RECORD = -1

@@ -38,7 +38,7 @@ from core.store.set_lookup import SetLookup
 from core.store.set_rescue import SetRescue
 
 LOGGER = logging.getLogger(__name__)
-_CHUNK_BYTES = 1 << 16
+_CHUNK_BYTES = 1 << 16  # copied to be looked at, so never a whole segment
 WHOLE = LogCheck([], [], -1)
 
 

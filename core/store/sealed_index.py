@@ -28,8 +28,8 @@ _ROW_BYTES = 24
 _ROW_LONGS = 3
 _BLOCK_BYTES = BLOCK_BYTES
 _BLOCK_ENTRIES = 1_024  # of four bytes
-_SLICE_QUEUES = 65_536
-_SLICE_ENTRIES = 262_144
+_SLICE_QUEUES = 65_536  # 1.5 MiB of the directory
+_SLICE_ENTRIES = 262_144  # 1 MiB in one write: whole blocks, as each has a CRC
 _REF_MASK = 0xFFFFFFFF
 _EMPTY = EMPTY
 

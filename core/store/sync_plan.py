@@ -9,7 +9,7 @@ from typing import Protocol
 from core.store.disk import sync_file
 
 FDS_MAX = 1_024
-FDS_BESIDE_MAX = 4
+FDS_BESIDE_MAX = 4  # as many as the flush thread begins at a time
 Step = Callable[[], Iterator[None] | None]
 """Work; where it is long, what is left of it, a slice at a time."""
 

@@ -23,9 +23,9 @@ LANGUAGES = ("JAVA", "CPP", "DOTNET", "PYTHON", "DELPHI", "ERLANG", "RUBY", "OTH
     "NODE_JS",
 )  # by ordinal
 LANGUAGE_JAVA = 0
-LANGUAGE_OTHER = 7
+LANGUAGE_OTHER = 7  # its place in LANGUAGES
 VERSION = 493  # MQVersion.V5_4_0: what we report, so that clients use what a 5.x broker can do
-FRAME_PREFIX_BYTES = 8
+FRAME_PREFIX_BYTES = 8  # the frame's length 4, the header's with its type 4
 
 _JSON_SPACES = " \t\n\r"
 _ENCODER = json.JSONEncoder(separators=(",", ":"))

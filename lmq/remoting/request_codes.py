@@ -119,4 +119,4 @@ POP_CODES = (
     RequestCode.BATCH_ACK_MESSAGE,
 )
 """Codes that a binary header cuts to 16 bits."""
-CUT = 0xFFFF
+CUT = 0xFFFF  # a binary header has 16 bits for the code

@@ -8,8 +8,8 @@ from datetime import datetime
 _BYTE_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB")
 _NAME_CHARS_MAX = 200  # a longer name says no more to a reader
 _UNIT_FULL = 999.5  # from here on a number without decimals would have four figures
-_TWO_DECIMALS_BELOW = 9.995
-_ONE_DECIMAL_BELOW = 99.95
+_TWO_DECIMALS_BELOW = 9.995  # from here on two decimals would be rounded to four figures: 10.00
+_ONE_DECIMAL_BELOW = 99.95  # as well: 100.0
 _MINUTE_S = 60
 _HOUR_MIN = 60
 _DAYS_FROM_H = 48
