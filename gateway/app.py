@@ -382,8 +382,8 @@ class Gateway:
         self.is_ready = False
         began_ms = self.clock.now_ms()
         LOGGER.info("stopping connections=%d", len(self.connections))
-        await self.bridges.stop()
-        self.listeners.stop()
+        await self.bridges.stop()  # they are clients of the MQTT door, so before it stops
+        self.listeners.stop()  # so that nobody comes in after the doors have said farewell
         if self._admin is not None:
             await self._admin.stop()
         now_ms = self.clock.now_ms()
@@ -400,7 +400,7 @@ class Gateway:
         if audited is not None:
             await asyncio.to_thread(audited.join)
         await self.telemetry.stop()
-        is_idle = await self.flusher.stop(FLUSH_STOP_S)
+        is_idle = await self.flusher.stop(FLUSH_STOP_S)  # after the drain, in which clients may wait for a sync
         if await asyncio.to_thread(self.preparer.stop, FLUSH_STOP_S) and is_idle:
             self.engine.durability.end()
             self.store.close()

@@ -15,7 +15,7 @@ from gateway.settings.models import SettingsError
 
 LOGGER = logging.getLogger(__name__)
 
-LOOK_INTERVAL_MS = 3_000
+LOOK_INTERVAL_MS = 3_000  # a new certificate is in use after two looks, some 6 s; a look costs little
 DAY_S = 86_400
 
 

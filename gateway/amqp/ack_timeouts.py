@@ -15,7 +15,7 @@ from gateway.amqp.errors import AmqpError
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.shared_queue import SharedQueue
 
-CHECK_INTERVAL_MS = 1_000
+CHECK_INTERVAL_MS = 1_000  # a channel is closed so much late at most; the default time is 30 minutes
 MARKS = 32  # in the time that a consumer has
 STEP_CHANNELS = 64  # looked at in one step
 

@@ -32,7 +32,7 @@ MANDATORY = 1
 _EXTRA_BYTES_MAX = EXTRA_BYTES_MAX
 _FLAG_MARK = FLAG_MARK
 _FLAG_EXPIRES = FLAG_EXPIRES
-_EXTRA_ROOM = 262_144
+_EXTRA_ROOM = 262_144  # of the properties of one run, which ends before a message that might not fit
 
 
 def cut_frame(buf: bytes | bytearray | memoryview, pos: int, end: int, payload_max: int) -> int:

@@ -27,7 +27,7 @@ from gateway.amqp.queue_arguments import (
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
 
-LONGEST = 1 << 63
+LONGEST = 1 << 63  # a signed number of 64 bits is below
 _PLAIN = {type(None): "void", bool: "bool", float: "double"}
 
 

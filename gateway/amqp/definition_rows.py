@@ -18,7 +18,7 @@ EXCHANGE = "x"
 BINDING = "b"
 LINK = "e"  # a binding that leads to an exchange
 DEFAULT_VHOST = "/"
-_PARTS_WITH_MATCH = 5
+_PARTS_WITH_MATCH = 5  # kind, exchange, destination, key, match
 _PLAIN_MAX = 64
 ROWS = RowFormat(2)  # since 2 there are rows of other virtual hosts than `/`
 

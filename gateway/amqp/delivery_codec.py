@@ -24,7 +24,7 @@ _GET_OK = 0x003C0047
 _CONTENT_CLASS = 0x003C0000  # basic, weight 0
 _KEY_BYTES_MAX = 255  # a short string
 _AMQ_TOPIC = b"\x09amq.topic"
-_ROOM_AT_FIRST = 262_144
+_ROOM_AT_FIRST = 262_144  # it grows to the largest batch
 _MESSAGE_ROOM = 1_600  # frames, method, two names and own headers of one delivery, with something to spare
 
 

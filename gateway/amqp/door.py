@@ -15,8 +15,8 @@ from gateway.inventory import take_each
 from gateway.net.protocol import Transport
 from gateway.settings.models import AmqpSettings, GatewaySettings
 
-LEASE_INTERVAL_MS = 1_000
-EXPIRY_INTERVAL_MS = 250
+LEASE_INTERVAL_MS = 1_000  # a queue that nobody uses goes so much late at most
+EXPIRY_INTERVAL_MS = 250  # a tick of the loop's coarse timer, which calls no more often
 
 
 class AmqpDoor(AmqpServices, Door):

@@ -33,9 +33,9 @@ from gateway.amqp.value_texts import value_of
 SHORT_BYTES_MAX = 255  # a short string has one byte for its length
 _CORRELATION_ID = 5
 _EXPIRATION = 7
-_OCTET_MAX = 0xFF
-_OCTET_DIGITS_MAX = 3
-_TIME_DIGITS_MAX = 18
+_OCTET_MAX = 0xFF  # a priority is an octet
+_OCTET_DIGITS_MAX = 3  # of _OCTET_MAX
+_TIME_DIGITS_MAX = 18  # any number of so many fits into 64 bits
 _TOPIC_LETTERS = frozenset(b".%*#+")  # of a topic that is another routing key than it looks
 
 

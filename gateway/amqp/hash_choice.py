@@ -18,7 +18,7 @@ from gateway.amqp.reply_codes import ReplyCode
 
 _WHOLE = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _DRAW_BITS = 52  # a half more is still a number of its own
-_SEED_BYTES = 16
+_SEED_BYTES = 16  # blake2b takes a salt of no more
 
 Owner = TypeVar("Owner", bound=Hashable)
 

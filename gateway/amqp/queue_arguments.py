@@ -29,7 +29,7 @@ from gateway.amqp.reply_codes import ReplyCode
 DELIVERIES_OF_QUORUM = 20  # of a message that is given back, where nothing is said; as in RabbitMQ 4
 PREFIX = "x-"
 UNKNOWN_BYTES_MAX = 1_024  # names and values of what is kept though it means nothing
-NUMBER_BYTES = 8
+NUMBER_BYTES = 8  # what a number or a flag counts for: 64 bits
 
 KeptArguments = dict[str, Field]
 _NOTHING_SAID = resolve_terms({})  # one for all such queues

@@ -63,7 +63,7 @@ _RETAIN_AT = 70
 _TOPIC_AT = 85
 _ENTRIES_END = 94
 _ROCKETMQ = b"rocketmq"
-_SHORT_BYTES_MAX = 255
+_SHORT_BYTES_MAX = 255  # a short string has one byte for its length
 
 
 def name_code(buf: bytes | bytearray | memoryview, pos: int, end: int) -> int:

@@ -25,9 +25,9 @@ Begun = Callable[[LmqError | None], None]
 
 NOTHING = -1  # there is nothing more now, or it is on its way
 SKIP_COUNT = 1_024  # messages passed over in one go
-SKIP_BYTES = 1 << 20
+SKIP_BYTES = 1 << 20  # of their records, where they are large
 LOOK_COUNT = 64  # messages whose places are looked up together
-LOOK_BYTES = 1 << 16
+LOOK_BYTES = 1 << 16  # of their records, where they are large
 _FAR = 1 << 62
 
 

@@ -24,7 +24,7 @@ _BASIC_REJECT = 0x003C005A
 _BASIC_NACK = 0x003C0078
 _SETTLE_SIZE = 21  # a whole frame of any of the three
 
-ROOM_AT_FIRST = 16
+ROOM_AT_FIRST = 16  # a power of two; it doubles
 LATE_FROM = 1_024  # tags in the ring before some are moved to the map
 
 

@@ -30,8 +30,8 @@ _NUMBERS = {
 }  # fmt: skip
 _DECIMAL = struct.Struct(">Bi")
 _JSON_TYPES: dict[str, type] = {"t": bool, "A": list, "F": dict, "V": type(None)}
-_SHORT_BYTES_MAX = 255
-_SCALE_MAX = 255
+_SHORT_BYTES_MAX = 255  # a short string has one byte for its length
+_SCALE_MAX = 255  # AMQP's decimals have an octet for it
 _AGAIN_COUNT_MAX, _AGAIN_BYTES_MAX = 64, 1_024
 _ENCODED = {"x": "X", "S": "Y"}
 _PLAIN = {"x": b"x", "X": b"x", "S": b"S", "Y": b"S"}

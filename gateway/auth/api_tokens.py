@@ -14,9 +14,9 @@ from typing import NamedTuple, Protocol
 
 PREFIX = "lmq_"  # of all of them, so that scanners for leaked secrets find them
 TOKENS_MAX = 1_000
-NAME_BYTES_MAX = 255
-ID_BYTES = 6
-SECRET_BYTES = 32
+NAME_BYTES_MAX = 255  # as of a user's name
+ID_BYTES = 6  # told apart by it, not kept secret
+SECRET_BYTES = 32  # 256 bits: nobody guesses it, so a quick hash is enough
 NEVER = 0
 
 

@@ -19,7 +19,7 @@ from gateway.settings.models import SettingsError
 
 LOGGER = logging.getLogger(__name__)
 
-SET_BYTES_MAX = 1024 * 1024
+SET_BYTES_MAX = 1024 * 1024  # far more than the keys of a set take
 TIMEOUT_S = 10
 AGAIN_MS = 30_000  # between two questions for keys that are not in the set: anybody can name one
 WAITING_MAX = 1_024  # logins that wait for an answer

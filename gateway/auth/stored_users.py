@@ -14,7 +14,7 @@ from gateway.auth.user_rows import KeyRow, NameRow, UserRows
 from gateway.auth.users import User, parse_hash
 
 USER, NAMES, KEYS = "u", "p", "t"  # kinds of rows
-NAME_BYTES_MAX = 255
+NAME_BYTES_MAX = 255  # a longer one would not fit into AMQP's property user-id
 
 
 class Table(Protocol):

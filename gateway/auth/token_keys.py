@@ -25,7 +25,7 @@ from gateway.auth.tokens import Token, TokenError, UnknownKeyError, make_token, 
 from gateway.settings.jwt import JwtSettings
 from gateway.settings.models import SettingsError
 
-FILE_BYTES_MAX = 1024 * 1024
+FILE_BYTES_MAX = 1024 * 1024  # far more than KEYS_MAX keys take
 KEYS_MAX = 64  # of a set; a token that names none is tried with each that fits
 RSA_BITS_MIN = 2_048  # RFC 7518, section 3.3
 SECRET_BYTES_MIN = {"HS256": 32, "HS384": 48, "HS512": 64}  # RFC 7518, section 3.2: as the hash at least

@@ -21,20 +21,20 @@ from gateway.auth.rule_book import Account
 from gateway.auth.scram import ROUNDS, Verifier
 
 SCRYPT_N = 2**14  # with r 8 about 40 ms and 16 MiB a check
-SCRYPT_R = 8
-SCRYPT_P = 1
+SCRYPT_R = 8  # RFC 7914, section 2
+SCRYPT_P = 1  # RFC 7914, section 2
 SCRYPT_BYTES_MAX = 256 * 2**20  # a hash in the settings that asks for more is refused
-PBKDF2_ROUNDS_MAX = 10_000_000
+PBKDF2_ROUNDS_MAX = 10_000_000  # 3 s of a core with SHA-256, 8 s with SHA-512; a hash that asks for more is refused
 _SCRYPT = "scrypt"
-_SALT_BYTES = 16
-_KEY_BYTES = 32
+_SALT_BYTES = 16  # as Python's documentation advises
+_KEY_BYTES = 32  # 256 bits
 _SCRAM = "scram-sha-256"
 _ARGON2 = "argon2id"
 _SALTED = ("rabbitmq-sha256", "rabbitmq-sha512", "mosquitto-sha512")  # quick ones of other brokers
 _NUMBERS = {_SCRYPT: 3, "pbkdf2-sha256": 1, "pbkdf2-sha512": 1, _SCRAM: 1, **dict.fromkeys(_SALTED, 0)}
 """How many numbers stand before the salt."""
 _OWN_FORMS = {"$7$": "pbkdf2-sha512$", "$6$": "mosquitto-sha512$"}
-_RABBITMQ_SALT_BYTES = 4
+_RABBITMQ_SALT_BYTES = 4  # RabbitMQ's hashes begin with a salt of 32 bits
 _RABBITMQ_SIZES = {
     "rabbit_password_hashing_sha256": ("rabbitmq-sha256", 32),
     "rabbit_password_hashing_sha512": ("rabbitmq-sha512", 64),

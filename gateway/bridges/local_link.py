@@ -22,7 +22,7 @@ LOGGER = logging.getLogger(__name__)
 QUOTA_EXCEEDED = 0x97
 RETRY_S = 1.0  # until a message is published again that the door had no room for
 PENDING_MAX = 1_000  # publishes that are not acknowledged, from here on nothing more is taken from the other side
-_ID_MAX = 65_535
+_ID_MAX = 65_535  # packet identifiers have two bytes
 
 
 class LinkOwner(Protocol):

@@ -25,11 +25,11 @@ UNSUBACK = 11
 DISCONNECT = 14
 FAILURE = 0x80  # reason codes from here on say no
 NEVER_S = 0xFFFFFFFF  # MQTT-5 3.1.2.11.2: the session does not expire
-_LEVEL = 5
+_LEVEL = 5  # MQTT 5.0
 _QOS_SHIFT = 1
 _OPTIONS = 0x04 | 0x08 | 0x10  # no local, retain as published, retained ones only for a new subscription
 _OF_DELIVERY = OF_PUBLISH | {Property.SUBSCRIPTION_ID}
-_LONGEST_LENGTH = 4
+_LONGEST_LENGTH = 4  # MQTT-5 1.5.5: a length has one to four bytes
 
 
 class Delivery(NamedTuple):

@@ -30,7 +30,7 @@ Message = aiomqtt.Message
 UNREAD_MAX = 10_000  # messages at QoS 0 that came and wait to be stored here; what is more is dropped
 SPARE_CALLS = 16  # beside those of messages, before aiomqtt warns of many
 _PUBLISH_OVERHEAD = 16  # fixed header, lengths and packet identifier
-_PAYLOAD_MAX = 268_435_455
+_PAYLOAD_MAX = 268_435_455  # the largest length that MQTT has: 4 bytes of 7 bits
 _NAMES = {
     Property.PAYLOAD_FORMAT: "PayloadFormatIndicator",
     Property.MESSAGE_EXPIRY: "MessageExpiryInterval",

@@ -12,7 +12,7 @@ from gateway.commands.options import ADMIN, AdminOption, JsonOption, PasswordOpt
 from gateway.commands.output import Column, print_table, show_answer
 
 PATH = "/api/lmq/churn"
-COUNT_MAX = 256
+COUNT_MAX = 256  # as the API gives at most
 CONNECTIONS = (Column("host", "host"), Column("times", "count"), Column("door", "door"), Column("outcome", "outcome"))
 LOGINS = (
     Column("client", "client"),

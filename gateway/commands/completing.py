@@ -12,7 +12,7 @@ from gateway.commands.client import AdminClient
 from gateway.commands.options import ADMIN
 
 COUNT_MAX = 100
-TIMEOUT_S = 1.0
+TIMEOUT_S = 1.0  # a shell waits for it in the middle of a line
 
 
 def names_of(path: str, key: str = "name", **asked: object) -> Callable[[typer.Context, str], list[str]]:

@@ -15,7 +15,7 @@ from gateway.commands.refusing import EXIT_MISSING, refuse
 
 LIGHT = "%LMQ%"
 DEFAULT_VHOST = "/"
-PAGE_SIZE = 500
+PAGE_SIZE = 500  # the API's largest page
 DoorOption = Annotated[
     str | None, typer.Option("--door", help="amqp, mqtt or rocketmq, if several have a queue of this name.")
 ]

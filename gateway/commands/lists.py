@@ -16,7 +16,7 @@ from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, Pass
 from gateway.commands.output import Column, has, print_facts, print_json, print_table, show_answer
 from gateway.commands.refusing import refuse
 
-PAGE_SIZE = 500
+PAGE_SIZE = 500  # the API's largest page
 NAMED_MAX = 3  # of a list in a cell: others are counted
 VhostOption = Annotated[
     str | None, typer.Option("--vhost", help="Only of this virtual host.", autocompletion=complete_vhosts)

@@ -13,7 +13,7 @@ from gateway.commands.doors.starts import read_start
 from gateway.commands.doors.traffic import GROUP, AckMode, Incoming, Wanted
 from gateway.commands.refusing import EXIT_NOTHING, refuse
 
-HELD_MAX = 65_535
+HELD_MAX = 65_535  # AMQP's prefetch has two bytes
 QosOption = Annotated[int, typer.Option("--qos", "-q", min=0, max=2, help="MQTT: highest QoS.")]
 FromOption = Annotated[
     str | None,

@@ -16,7 +16,7 @@ EXIT_MISSING = 4
 EXIT_DENIED = 5
 EXIT_UNREACHABLE = 6
 EXIT_NOT_NOW = 7
-EXIT_INTERRUPTED = 130
+EXIT_INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
 
 
 @contextmanager

@@ -28,7 +28,7 @@ TAGS = ("administrator", "monitoring", "policymaker", "management")  # as `gatew
 VhostOption = Annotated[
     str, typer.Option("--vhost", help="The virtual host; MQTT and RocketMQ are in /.", autocompletion=complete_vhosts)
 ]
-GENERATED_BYTES = 18
+GENERATED_BYTES = 18  # 144 bits, 24 characters
 EVERYTHING, NOTHING = ".*", "^$"
 COLUMNS = (
     Column("name", "name"),

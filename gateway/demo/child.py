@@ -11,7 +11,7 @@ from pathlib import Path
 from gateway.address import parse_address
 
 _READY_S_MAX = 30
-_STOP_S_MAX = 10
+_STOP_S_MAX = 10  # a gateway stops in under 5, mostly
 
 
 class GatewayFailedError(RuntimeError):

@@ -26,9 +26,9 @@ _ACKS = ACKS
 _PACKET = PACKET
 _PINGS = PINGS
 
-_TOPIC_KEPT_BYTES_MAX = 256
+_TOPIC_KEPT_BYTES_MAX = 256  # each connection keeps its last topic, and may cost so much
 _JOIN_BYTES_MAX = 16_384  # a read up to this size is joined to the unfinished packet before it: one batch, not two
-_HEADER_BYTES_MAX = 5
+_HEADER_BYTES_MAX = 5  # type and flags 1, length 1 to 4
 _NEAR_BYTES_MAX = NEAR_BYTES_MAX
 _PINGREQ = 0xC0
 _PINGS_MAX = 32_768  # 64 KiB of answers

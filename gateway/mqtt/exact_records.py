@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from gateway.mqtt.inflight import EXACT_COMPLETE, EXACT_RECEIVED, EXACT_SENT, InflightWindow
 from gateway.mqtt.session import NO_SLOT, Session, Subscription
 
-NAME_PIECE_BYTES = 48
+NAME_PIECE_BYTES = 48  # with the 8 bytes of NAME_HEAD it fits into a journal's record, which has 64 at most
 
 RECORD = struct.Struct(">IIqq")  # session, kind and a small number, two numbers
 NAME_HEAD = struct.Struct(">II")
-SMALL_MASK = 0xFFFFFF
+SMALL_MASK = 0xFFFFFF  # 24 bits; the kind has the 8 above
 NAME, FORGET, TAKEN, RELEASED, SENT, RECEIVED, COMPLETE, FORGET_SLOT, RESET = range(1, 10)
 NOBODY = 0  # the number of no session: TAKEN of it is a mark
 STATES = {SENT: EXACT_SENT, RECEIVED: EXACT_RECEIVED, COMPLETE: EXACT_COMPLETE}

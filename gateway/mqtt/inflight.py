@@ -36,7 +36,7 @@ _ID_COUNT = ID_COUNT
 _FLAG_MARK = FLAG_MARK
 _FLAG_MARK_MASK = FLAG_MARK_MASK
 _FLAG_QOS_MASK = FLAG_QOS_MASK
-_CAPACITY_MIN = 16
+_CAPACITY_MIN = 16  # a power of two; it doubles
 
 
 def _ints(size: int) -> array[int]:

@@ -36,8 +36,8 @@ _ESCAPED_CONTENT_TYPE = FIELD_ESCAPED_CONTENT_TYPE
 _PAIR = FIELD_PAIR
 _DISPATCH_START = INNER_MULTI_DISPATCH + b"\x01"
 _EXTRA_BYTES = 128
-_SECONDS_MAX = 0xFFFFFFFF
-_LENGTH_MAX = 0xFFFF
+_SECONDS_MAX = 0xFFFFFFFF  # an expiry has four bytes
+_LENGTH_MAX = 0xFFFF  # a text has two bytes for its length
 _KNOWN_BYTES = 1024  # of the properties of a message that the next one's are held against
 
 

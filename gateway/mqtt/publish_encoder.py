@@ -13,7 +13,7 @@ from gateway.mqtt.topic_aliases import TopicAliases
 READ_BYTES_MAX = 512 * 1024  # what one read takes from the log: a batch of messages of the usual sizes
 BATCH_COUNT_MAX = 1024  # messages in a batch: enough to make the cost of a batch vanish
 _SCRATCH_BYTES = 65_536
-_ID_MAX = 65_535
+_ID_MAX = 65_535  # packet identifiers have two bytes
 _FLAG_MARK = FLAG_MARK
 _FLAG_MARK_MASK = FLAG_MARK_MASK
 _FLAG_QOS_MASK = FLAG_QOS_MASK
@@ -22,7 +22,7 @@ _FLAG_EXPIRES = FLAG_EXPIRES
 _BARE_MASK = FLAG_MARK_MASK | FLAG_BARE
 _BARE = FLAG_MARK | FLAG_BARE
 _LEVEL_5 = 5
-_LENGTH_BYTES_MAX = 4
+_LENGTH_BYTES_MAX = 4  # MQTT-5 1.5.5
 _ALIAS_BYTES = 3  # of the property
 
 

@@ -28,7 +28,7 @@ from gateway.mqtt.topics import split_share
 
 EXPIRED, SENT, HANDED_OVER = "expired", "sent", "handed_over"  # how messages end that no member acknowledges
 OWNER_PREFIX = b"mqtt:"  # of a group's name among those that share light queues
-TAKE_BYTES_MAX = 512 * 1024
+TAKE_BYTES_MAX = 512 * 1024  # an eighth of a turn's, so that no single take uses it up
 _EXACT = 2
 TURN_BYTES_MAX = 4 << 20  # handed out for one group in one turn; what is left waits for the next
 

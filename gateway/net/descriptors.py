@@ -24,8 +24,8 @@ OVERSHOOT = 16  # accepted in the turn in which the last place was taken: one a 
 OF_THE_PROCESS = 128  # the loop's, listening sockets, the admin door's connections, what Python opens for a moment
 CONNECTIONS_MIN = 16  # fewer are no gateway
 REOPEN_S = 0.05  # after a client left: where many come and go, listeners are opened once for several places
-LOOK_INTERVAL_MS = 1_000
-TELL_INTERVAL_MS = 10_000
+LOOK_INTERVAL_MS = 1_000  # where descriptors are free again, newcomers wait so much longer at most
+TELL_INTERVAL_MS = 10_000  # one line of the log, however many newcomers wait
 _OPEN_FILES = Path("/proc/self/fd")
 
 

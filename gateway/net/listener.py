@@ -21,7 +21,7 @@ from gateway.net.transport import SocketTransport
 LOGGER = logging.getLogger(__name__)
 
 _UNACKED_AT = 24  # of Linux's struct tcp_info; of a socket that listens: connections that wait
-_TCP_INFO_BYTES = 28
+_TCP_INFO_BYTES = 28  # up to the end of that field
 RETRY_S = 1.0
 BACKLOG = 4096  # a fleet that reconnects at once; the kernel's own limit applies too
 

@@ -14,7 +14,7 @@ import asyncio
 import gc
 
 NEW_ROUNDS = 3  # as many of the collector's smallest rounds, 700 new objects each; twice that takes 2 to 3 ms
-NEVER = 1_000_000_000
+NEVER = 1_000_000_000  # of rounds: no process lives for so many
 YOUNG, MIDDLE = 0, 1  # what the collector calls generations
 
 

@@ -28,7 +28,7 @@ LOGGER = logging.getLogger(__name__)
 
 PLACES_GROUP = b"CID_RMQ_SYS_SCHEDULE"  # its offsets in the levels' queues are the places; no client can commit there
 COUNT_MAX = 256  # messages handed on in one go
-BYTES_MAX = 1 << 20
+BYTES_MAX = 1 << 20  # of one read of a level's queue
 ROUTES_MAX = 4_096  # remembered, about 0.8 KB each
 REAL_TOPIC = b"REAL_TOPIC"
 REAL_QUEUE = b"REAL_QID"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 BITS = 10  # for a key: with four of them set, one in a hundred others seems to be there
-PROBES = 4
+PROBES = 4  # bits that a key sets
 TUPLE_BYTES = 160  # of a filter's moment and their tuple
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 
-IPV6_HOST_BYTES = 20
+IPV6_HOST_BYTES = 20  # address 16, port 4
 MAPPED_PREFIX = bytes(10) + b"\xff\xff"  # an IPv4 address in IPv6's form
 ANY_HOSTS = frozenset(("", "0.0.0.0", "::"))  # noqa: S104 - what others listen on, to be told from an address
 SOMEWHERE = ("192.0.2.1", 9)  # an address of the documentation's: nothing is sent there

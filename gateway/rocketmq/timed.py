@@ -32,8 +32,8 @@ DELAY_MS = b"TIMER_DELAY_MS"
 DELIVER_MS = b"TIMER_DELIVER_MS"
 OUT_MS = b"TIMER_OUT_MS"  # the second before the moment, as official brokers write it
 SECOND_MS = 1_000
-HANDLE_PARTS = 5
-_DIGITS_MAX = 15
+HANDLE_PARTS = 5  # RocketMQ's: version, topic, broker, moment, key
+_DIGITS_MAX = 15  # so many seconds fit into 64 bits as milliseconds, too
 _MOMENTS = (  # as they stand among others, behind the end of the one before
     (b"\x02%b\x01" % DELAY_S, SECOND_MS, True),
     (b"\x02%b\x01" % DELAY_MS, 1, True),

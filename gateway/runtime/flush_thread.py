@@ -36,7 +36,7 @@ TELL_NS = 1_000_000  # of one turn of the loop, for those that waited for a sync
 COMPANY_PERCENT = 12  # of the time that the last sync took: so long the next one waits for others at most
 COMPANY_NS_MAX = 25_000_000  # an eighth of a slow disk's; the last sync may have waited an hour for room
 LOOKS_EACH_TURN_NS = 500_000  # where less is left of that: the loop's timers know milliseconds only
-TIMER_S_MIN = 0.001
+TIMER_S_MIN = 0.001  # a timer of less may be rounded to none
 TOLD_AT_ONCE = 16  # of them, some 0.2 ms: each is mostly a write to a socket
 
 

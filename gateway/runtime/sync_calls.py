@@ -18,9 +18,9 @@ TOOK_NS = 3  # how long the syncs took
 COUNT = 4  # of the files
 COUNT_BESIDE = 5  # of those that are synced beside all else in the round
 FILES = 6  # the numbers of the files
-FILES_MAX = 32
+FILES_MAX = 32  # as in sync_calls.h; a flush syncs those after it by steps
 BESIDE = FILES + FILES_MAX
-BESIDE_MAX = 4
+BESIDE_MAX = 4  # as in sync_calls.h, and in core.store.sync_plan
 WORK_SLOTS = BESIDE + BESIDE_MAX
 
 

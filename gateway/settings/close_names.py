@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-_CLOSE = 0.6
+_CLOSE = 0.6  # difflib's own
 _CLOSE_BESIDE = 0.5  # in the right table a little is enough
 # What other brokers call things: by the last word of the name, the last word here.
 _ELSEWHERE = {

@@ -13,7 +13,7 @@ from gateway.commands.doors.traffic import LinkError
 from gateway.commands.refusing import EXIT_UNREACHABLE
 
 CHUNK = 128  # messages in one write
-TICK_S = 0.001
+TICK_S = 0.001  # the loop's timers know milliseconds only
 READY_S = 15.0
 
 

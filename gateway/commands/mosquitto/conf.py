@@ -36,9 +36,9 @@ CLOSING = frozenset((
     "auth_plugin", "plugin", "global_plugin", "plugin_load", "clientid_prefixes", "mount_point", "psk_file", "psk_hint",
     "listener_allow_anonymous",
 ))  # fmt: skip
-PACKET_BYTES_MAX = 268_435_460
+PACKET_BYTES_MAX = 268_435_460  # MQTT's largest length, and the 5 bytes before it
 HEADER_BYTES = 65_536  # what a PUBLISH may have beside its body, about
-INFLIGHT_MAX = 32_767
+INFLIGHT_MAX = 32_767  # the bound of the setting: half of the packet identifiers
 SECONDS_BY_UNIT = {"h": 3_600, "d": 86_400, "w": 604_800, "m": 2_592_000, "y": 31_536_000}
 
 

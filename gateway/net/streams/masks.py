@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 
-KEY_BYTES = 4
+KEY_BYTES = 4  # RFC 6455, section 5.3
 
 
 def unmask(data: bytes, start: int, end: int, key: bytes) -> bytes:

@@ -27,7 +27,7 @@ from lmq.remoting.commands import Command, answer, encode_json
 from lmq.remoting.response_codes import ResponseCode
 
 USER = "User:"
-SUBJECT_BYTES_MAX = 230
+SUBJECT_BYTES_MAX = 230  # with # and a number it is the name of a rule, which has 255 at most
 KINDS = ("Custom", "Default")
 RIGHTS = {"Pub": "write", "Sub": "read", "Create": "configure", "Update": "configure", "Delete": "configure"}
 """What an action is called in rules; Get and List are for everybody that may come in."""

@@ -15,7 +15,7 @@ from gateway.rocketmq.filters.sql_tokens import SqlError
 SQL92 = "SQL92"
 KEPT_MAX = 256  # filters that are kept read: consumers say theirs again with each heartbeat
 COST_MAX = 20_000  # terms looked at in one go, about 4 ms; a message's properties are as dear as 12
-MESSAGE_COST = 12
+MESSAGE_COST = 12  # of reading a message's properties, in terms
 
 
 class SqlFilter:

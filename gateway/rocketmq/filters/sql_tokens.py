@@ -12,7 +12,7 @@ from typing import NamedTuple
 TEXT_CHARS_MAX = 8_192  # of one filter
 TOKENS_MAX = 2_048
 INTEGER_MAX = 2**63 - 1  # Java's long
-INTEGER_DIGITS_MAX = 19
+INTEGER_DIGITS_MAX = 19  # of INTEGER_MAX
 KEYWORDS = frozenset(
     "NOT AND OR BETWEEN IN TRUE FALSE NULL IS CONTAINS STARTSWITH ENDSWITH".split()  # noqa: SIM905 - they are words
 )

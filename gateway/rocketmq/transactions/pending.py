@@ -6,7 +6,7 @@ byte.
 
 from __future__ import annotations
 
-CHUNK_BITS = 12
+CHUNK_BITS = 12  # 4,096 numbers, 512 bytes
 _CHUNK = 1 << CHUNK_BITS
 _FULL = (1 << _CHUNK) - 1
 

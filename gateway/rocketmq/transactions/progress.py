@@ -14,7 +14,7 @@ from gateway.rocketmq.transactions.half import HALF_KEY, OP_KEY
 
 PLACES_GROUP = b"CID_RMQ_SYS_TRANS"  # its offsets in the two queues; no client can commit there
 MARK_EVERY = 256  # records
-MARKS_MAX = 64
+MARKS_MAX = 64  # then every second one is forgotten, so they reach back as far as need be
 
 
 class Progress:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-STRETCHES_MAX = 512
+STRETCHES_MAX = 512  # all of them are one row of a table; at the defaults one begins each 0.9 s
 _ROW = struct.Struct(">QQIQQ")
 
 
