@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-PORT_MAX = 65_535
+PORT_MAX = 65_535  # TCP has two bytes for it
 UNIX = "unix:"  # in front of a path, in place of HOST:PORT
 UNIX_MODE = 0o666  # of its file: to connect one must be able to write, and the folder says who may
 UNIX_HOST = "unix"  # stands for the host of a client at a Unix socket

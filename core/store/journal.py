@@ -34,7 +34,7 @@ from core.store.sync_plan import SyncPlan, sync_now
 
 LOGGER = logging.getLogger(__name__)
 
-RECORD_BYTES_MAX = 64
+RECORD_BYTES_MAX = 64  # docs/storage-format.md, "Journals"
 _RECORD_BYTES_MAX = RECORD_BYTES_MAX
 _OVERHEAD = 5  # size 1, CRC 4
 _HEAD_BYTES = HEAD_BYTES

@@ -20,7 +20,7 @@ _MAGIC = b"LMQJOURN"
 _VERSION = 2
 # magic, version, generation, end of the records of the last compaction, name, CRC of these, seed of the records' CRCs
 _HEAD = struct.Struct(">8sIQQ28sI4s")
-HEAD_BYTES = 64
+HEAD_BYTES = 64  # as _HEAD has it
 SEED = b"SEED"
 SEED_BYTES = 4
 NAME_BYTES_MAX = 28  # what the other fields leave of the head

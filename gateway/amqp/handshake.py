@@ -31,7 +31,7 @@ CAPABILITIES: common.FieldTable = {
     "per_consumer_qos": True,
     "direct_reply_to": True,
 }
-INCOMPLETE_BYTES_LEAST = 64 * 1_048_576
+INCOMPLETE_BYTES_LEAST = 64 * 1_048_576  # four messages of 16 MiB, the default bound, also where it is set lower
 INCOMPLETE_MESSAGES = 4  # of the largest that may come in pieces on several channels of a connection at once
 
 

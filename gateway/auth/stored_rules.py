@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from gateway.auth.rule_draft import Part
 from gateway.settings.rules import RuleSettings
 
-NAME_BYTES_MAX = 255
+NAME_BYTES_MAX = 255  # as of a user's name
 RULES_MAX = 10_000
 _ORDER = b"order"
 _RULE = b"rule "  # before the name

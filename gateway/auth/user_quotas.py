@@ -18,7 +18,7 @@ from gateway.rates import Rate, Recent
 from gateway.settings.models import AuthSettings
 from gateway.settings.user_limits import UserLimitsSettings
 
-NO_LIMIT = -1
+NO_LIMIT = -1  # as RabbitMQ's limits say it
 NONE = UserLimitsSettings()
 NAMES = {  # what the API calls each limit: RabbitMQ's names, and names of the same form
     "max-connections": "connections_max",

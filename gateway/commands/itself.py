@@ -13,7 +13,7 @@ from gateway.commands.output import print_listed
 
 log_cli = typer.Typer(**PLAIN, help="The log of the running gateway: its last lines, and its level.")
 retention_cli = typer.Typer(**PLAIN, help="Delete old messages that nothing needs.")
-TAIL_S = 0.5
+TAIL_S = 0.5  # lines of a log that is followed are shown so much late at most
 TEXT_FIELDS = ("time", "level", "logger", "message")  # as a line of `log.format = "text"` has them
 
 

@@ -32,7 +32,7 @@ LOGGER = logging.getLogger(__name__)
 
 WAITING_MAX = 10_000  # events that wait: some megabytes
 AT_ONCE = 64  # events published in one go: a millisecond or two
-DROPS_INTERVAL_MS = 1_000
+DROPS_INTERVAL_MS = 1_000  # one event a second for each reason, however many messages are dropped
 NAME = "events"  # of the counters
 _ORIGIN = encode_properties([(PROTOCOL, b"lmq")])
 

@@ -21,7 +21,7 @@ STICKY = "sticky"
 HASH_CLIENT_ID = "hash_client_id"
 HASH_TOPIC = "hash_topic"
 HASHES = frozenset((HASH_CLIENT_ID, HASH_TOPIC))
-PENDING_MAX = 4_096
+PENDING_MAX = 4_096  # some 150 KB; with fewer a short pause of one member would hold up the group sooner
 STALLED_MS = 5_000
 _CLIENT_FIELD = CLIENT + b"\x01"
 

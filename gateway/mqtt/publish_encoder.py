@@ -12,7 +12,7 @@ from gateway.mqtt.topic_aliases import TopicAliases
 
 READ_BYTES_MAX = 512 * 1024  # what one read takes from the log: a batch of messages of the usual sizes
 BATCH_COUNT_MAX = 1024  # messages in a batch: enough to make the cost of a batch vanish
-_SCRATCH_BYTES = 65_536
+_SCRATCH_BYTES = 65_536  # to begin with; it grows
 _ID_MAX = 65_535  # packet identifiers have two bytes
 _FLAG_MARK = FLAG_MARK
 _FLAG_MARK_MASK = FLAG_MARK_MASK

@@ -13,8 +13,8 @@ from gateway.net.streams.plain import PlainStream, fileno_of, has_unread, peer_o
 
 LOGGER = logging.getLogger(__name__)
 
-HIGH_WATER_BYTES = 256 * 1024
-LOW_WATER_BYTES = 64 * 1024
+HIGH_WATER_BYTES = 256 * 1024  # a slow reader holds no more memory: what comes after it waits in the log
+LOW_WATER_BYTES = 64 * 1024  # a quarter, so that reading goes on before the socket has nothing to send
 LOOPBACK = "127.0.0.1"
 UNREAD_BYTES_MAX = 1024 * 1024  # of answers that the peer does not read; while more wait nothing is read from it
 LINGER_MS = 5_000  # a peer that reads nothing is not waited for longer when we close, nor one that sends no more

@@ -16,7 +16,7 @@ _BINARY = 1
 _LANGUAGE_JAVA = 0
 _VERSION = VERSION
 _ANSWER_BYTES = 384  # of one answer, without the ids in it
-_BINARY_START_BYTES = 21
+_BINARY_START_BYTES = 21  # code 2, language 1, version 2, opaque 4, flag 4, two lengths of 4
 _HEX = b"0123456789ABCDEF"
 _ESCAPE = b"\\u00"
 

@@ -14,7 +14,7 @@ from gateway.commands.completing import complete_vhosts
 from gateway.commands.refusing import refuse
 
 HOST = "127.0.0.1"
-PORT_MAX = 65_535
+PORT_MAX = 65_535  # TCP has two bytes for it
 
 
 class Door(StrEnum):
