@@ -67,6 +67,8 @@ cdef class InflightWindow:
 
     cpdef restore(self, long long number, int source, long long offset, int state)
 
+    cpdef skip_to(self, long long number)
+
     @cython.locals(number="long long", slot=Py_ssize_t)
     cpdef long long lowest_offset(self, int source, long long default) except? -1
 

@@ -152,15 +152,19 @@ class InflightWindow:
 
         They come in the order of numbers; the ring has nothing else yet.
         """
-        if self.head == self.tail:
+        self.skip_to(number)
+        self._enter(source, offset, state)
+        self._counts[source] += 1
+
+    def skip_to(self, number: int) -> None:
+        """Go on with a number, where the next one is lower: those between are of nobody."""
+        if self.head == self.tail and self.head < number:
             self.head = self.tail = number
         while self.head < number:
             self._enter(0, 0, _ONCE_SENT)
             self._counts[0] += 1
             self._sources[(self.head - 1) & self._mask] = ~0
             self.done_count += 1
-        self._enter(source, offset, state)
-        self._counts[source] += 1
 
     def lowest_offset(self, source: int, default: int) -> int:
         """Return the lowest offset of `source` in the ring that is not acknowledged, or `default` if that is lower."""

@@ -22,9 +22,11 @@ def restore(session: Session, sent: Sequence[SentBefore], window_max: int) -> No
 def restore_exact(session: Session, sent: Sequence[SentBefore], window_max: int) -> None:
     """Put messages at QoS 2 into the window of a session, which has nothing else yet, by their numbers.
 
-    They are not read again in their queues; nor are those that were completed before something older was.
+    They are not read again in their queues; nor are those that were completed before something older was. No message
+    gets the number of one of them: the journal says by numbers which were completed.
     """
     retained = {catch_up.slot: catch_up for catch_up in (session.catch_ups or {}).values()}
+    last = -1
     by_slot = {one.floor_slot: one for one in session.subscriptions.values() if one.floor_slot != NO_SLOT}
     for one in sent:
         catch_up = retained.get(one.slot)
@@ -37,6 +39,7 @@ def restore_exact(session: Session, sent: Sequence[SentBefore], window_max: int)
         subscription = by_slot.get(one.slot)
         if subscription is None or one.offset < subscription.position:
             continue
+        last = one.number
         if subscription.group is not None:
             if one.state != EXACT_COMPLETE:
                 session.open_window(window_max).restore(one.number, subscription.source, one.offset, one.state)
@@ -47,6 +50,8 @@ def restore_exact(session: Session, sent: Sequence[SentBefore], window_max: int)
         subscription.dup_until = max(subscription.dup_until, one.offset + 1)
         if one.state != EXACT_COMPLETE:
             session.open_window(window_max).restore(one.number, subscription.source, one.offset, one.state)
+    if last >= 0:
+        session.open_window(window_max).skip_to(last + 1)
     _put_first(session)
 
 

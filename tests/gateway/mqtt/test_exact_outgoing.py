@@ -84,6 +84,22 @@ def test_mixed_qualities_come_again_after_a_kill_and_nothing_is_lost_by_a_second
     assert [(d.body, d.qos) for d in subscriber.take_deliveries()] == [(b"%d" % i, 1) for i in (2, 4, 6, 8)]
 
 
+@pytest.mark.parametrize("kills", [1, 2])
+def test_what_was_completed_out_of_order_before_a_kill_does_not_come_after_the_next(world, kills):
+    subscriber = world.client(b"s", (b"t", 2), clean=False)
+    world.client(b"p").send(*[publish(b"t", b"%d" % i, qos=2, packet_id=i) for i in (1, 2)])
+    _, second = subscriber.take_deliveries()
+    subscriber.send(pubrec(second.packet_id), pubcomp(second.packet_id))
+    for _ in range(kills):
+        restart(world)
+    subscriber = world.connect(b"s", clean=False)
+    assert subscriber.bodies() == [b"1"]
+    world.client(b"p").send(publish(b"t", b"3", qos=2, packet_id=3))
+    assert subscriber.bodies() == [b"3"]
+    restart(world)
+    assert world.connect(b"s", clean=False).bodies() == [b"1", b"3"]
+
+
 def test_ended_subscription_leaves_nothing_to_the_next_owner_of_its_slot(world):
     subscriber = world.client(b"s", (b"t", 2), clean=False)
     world.client(b"p").send(publish(b"t", b"x", qos=2, packet_id=1))

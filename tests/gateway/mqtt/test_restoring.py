@@ -36,5 +36,18 @@ def test_what_was_settled_or_is_anothers_is_left_out():
 def test_what_was_completed_out_of_order_is_known_and_not_in_flight():
     session, made = make_session()
     restore_exact(session, [SentBefore(5, 3, 12, EXACT_COMPLETE)], 8)
-    assert session.window is None
     assert made.done_before == {12: 5}
+    window = session.window
+    assert window is not None
+    assert (window.tail, window.head, window.room()) == (6, 6, 8)
+
+
+def test_no_message_gets_the_number_of_one_that_was_completed_before():
+    session, made = make_session()
+    restore_exact(session, [SentBefore(5, 3, 12, EXACT_SENT), SentBefore(6, 3, 13, EXACT_COMPLETE)], 8)
+    window = session.window
+    assert window is not None
+    assert (window.tail, window.head, window.room()) == (5, 7, 7)
+    assert (window.count_of(made.source), window.next_unacked(5), window.next_unacked(6)) == (1, 5, 7)
+    window.drop(5)
+    assert (window.tail, window.room()) == (7, 8)
