@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from array import array
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -48,8 +49,21 @@ async def read_on(
     Raises:
         HTTPException: 503: They did not come.
     """
+    return await _read(lambda: broker.read(queue_ref, offset, into, into.capacity, bytes_max))
+
+
+async def read_chosen(broker: Broker, queue_ref: int, offsets: array[int], into: StoredBatch) -> int:
+    """Fill a batch with messages of a queue, waiting as `read_on`; return how many of `offsets` are dealt with.
+
+    Raises:
+        HTTPException: 503: They did not come.
+    """
+    return await _read(lambda: broker.read_offsets(queue_ref, offsets, min(len(offsets), into.capacity), into))
+
+
+async def _read(read: Callable[[], int]) -> int:
     for _ in range(AGAIN_MAX):
-        count = broker.read(queue_ref, offset, into, into.capacity, bytes_max)
+        count = read()
         if count != AWAY:
             return count
         await asyncio.sleep(AGAIN_S)

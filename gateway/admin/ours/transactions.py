@@ -7,9 +7,9 @@ from typing import Annotated
 
 from fastapi import Query
 
-from core.message import AWAY, StoredBatch
+from core.message import StoredBatch
+from gateway.admin.asking import read_chosen
 from gateway.admin.login import Monitor
-from gateway.admin.management.failures import busy
 from gateway.admin.management.listing import Item
 from gateway.admin.routes import Routes
 from gateway.admin.steps import Steps
@@ -37,10 +37,7 @@ async def list_transactions(
     items: list[Item] = []
     batch, steps = StoredBatch(READ_COUNT), Steps()
     while offsets:
-        part = offsets[:READ_COUNT]
-        done = view.broker.engine.read_offsets(queue_ref, part, len(part), batch)
-        if done == AWAY:
-            raise busy("half messages are on their way")
+        done = await read_chosen(view.broker, queue_ref, offsets, batch)
         items += [_tell(view, batch, i) for i in range(batch.count)]
         offsets = array("q", offsets[done:])
         await steps.rest()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from array import array
 
 import pytest
 from fastapi import HTTPException
@@ -35,13 +36,16 @@ class _Late:
         self.away -= 1
         return AWAY if self.away >= 0 else 3
 
+    read_offsets = read
 
-async def test_messages_on_their_way_are_asked_for_again_and_not_for_ever(monkeypatch):
+
+@pytest.mark.parametrize(("read", "wanted"), [(asking.read_on, 0), (asking.read_chosen, array("q", [0, 4, 5]))])
+async def test_messages_on_their_way_are_asked_for_again_and_not_for_ever(monkeypatch, read, wanted):
     monkeypatch.setattr(asking, "AGAIN_S", 0.0)
     monkeypatch.setattr(asking, "AGAIN_MAX", 3)
-    assert await asking.read_on(_Late(2), 0, 0, StoredBatch(1)) == 3
+    assert await read(_Late(2), 0, wanted, StoredBatch(1)) == 3
     with pytest.raises(HTTPException) as raised:
-        await asking.read_on(_Late(3), 0, 0, StoredBatch(1))
+        await read(_Late(3), 0, wanted, StoredBatch(1))
     assert raised.value.status_code == 503
 
 
