@@ -95,6 +95,6 @@ def test_dead_letters_come_before_queues_that_have_none_and_many_senders_are_cou
     rows = [line.split() for line in call_lmq("deadletters", "--name", "grave", "--admin", admin).stdout.splitlines()]
     first, second = (row for row in rows if row and row[0].endswith("grave"))
     assert (first[0], first[3], second[0], second[3]) == ("z-grave", "1", "a-grave", "0")
-    assert " ".join(second[5:11]) == "part0 part1 part2 and 22 more"
+    assert " ".join(second[5:11]) == "part0, part1, part2, and 22 more"
     turned = call_lmq("deadletters", "--name", "grave", "--reverse", "--json", "--admin", admin).stdout
     assert [one["name"] for one in json.loads(turned)] == ["a-grave", "z-grave"]
