@@ -217,6 +217,11 @@ class Inventory(ABC):
         """Give those of them that were given messages once more since the start."""
         return iter(())
 
+    def group_members(self, group: str) -> Iterator[str | None]:
+        """Give the clients of a group that are connected, some twice; None for a look that found none."""
+        del group
+        return iter(())
+
     @abstractmethod
     def queues(self) -> Iterator[QueueEntry | None]:
         """Give the queues."""

@@ -42,8 +42,11 @@ class AdminClient:
     ) -> None:
         admin = GIVEN.url or admin
         base = admin if "://" in admin else f"http://{admin}"
-        if not base.startswith(("http://", "https://")):
-            refuse(f"{admin} is not an http address")
+        fault = _fault_of(admin, base)
+        if fault and is_quiet:
+            raise typer.Exit(EXIT_WRONG_USE)
+        if fault:
+            refuse(fault)
         self._admin = admin
         self._base = base.rstrip("/")
         self._user = user
@@ -120,6 +123,20 @@ class AdminClient:
         from gateway.address import leads_here
 
         return status == NOT_IN and user is None and not self._token and leads_here(self._base)
+
+
+def _fault_of(admin: str, base: str) -> str:
+    """Return why nobody can be asked at an address, empty where somebody can: it needs a host, and a port if any."""
+    from urllib.parse import urlsplit
+
+    if not base.startswith(("http://", "https://")):
+        return f"{admin} is not an http address"
+    try:
+        parts = urlsplit(base)
+        is_whole = bool(parts.hostname) and parts.port != 0
+    except ValueError as error:
+        return f"{admin!r} is no address: {error}"
+    return "" if is_whole else f"{admin!r} is no address: give HOST:PORT or a URL"
 
 
 def quote(name: str) -> str:

@@ -24,20 +24,26 @@ def names_of(path: str, key: str = "name", **asked: object) -> Callable[[typer.C
         user = given.get("user") or os.environ.get("LMQ_CLI_USER")
         password = given.get("password") or os.environ.get("LMQ_CLI_PASSWORD")
         question = {"page": 1, "page_size": COUNT_MAX, "name": incomplete or None, **asked} if asked else asked
-        client = AdminClient(admin, user, password, timeout_s=TIMEOUT_S, is_quiet=True)
         try:
+            client = AdminClient(admin, user, password, timeout_s=TIMEOUT_S, is_quiet=True)
             found = client.get(path, question, as_member=not asked)
         except typer.Exit:
             return []
         items = found.get("items") or found.get("rules") or [] if isinstance(found, dict) else found
-        return [str(item[key]) for item in items if str(item[key]).startswith(incomplete)]
+        # a group is listed once for each of its queues, a name may be in several virtual hosts
+        return [name for name in dict.fromkeys(str(item[key]) for item in items) if name.startswith(incomplete)]
 
     return complete
 
 
 complete_queues = names_of("/api/lmq/queues", door="amqp")
 complete_connections = names_of("/api/connections", sort=None)
+complete_channels = names_of("/api/channels", sort=None)
 complete_sessions = names_of("/api/lmq/sessions", "client", sort=None)
+complete_groups = names_of("/api/lmq/groups", "group", sort=None)
+complete_exchanges = names_of("/api/exchanges", sort=None)
+complete_retained = names_of("/api/lmq/retained", "topic", sort=None)
+complete_delayed = names_of("/api/lmq/delayed", "id")
 complete_vhosts = names_of("/api/vhosts")
 complete_users = names_of("/api/users")
 complete_policies = names_of("/api/policies")

@@ -7,13 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from gateway.commands.client import AdminClient, quote
+from gateway.commands.completing import complete_delayed
 from gateway.commands.doors.place import Door
 from gateway.commands.lists import LimitOption, WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.output import Column, print_done, print_facts, print_json, print_table, show_answer
 
 delayed_cli = typer.Typer(**PLAIN, help="Delayed messages: list them, cancel one.")
-IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The ID from the list.")]
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The ID from the list.", autocompletion=complete_delayed)]
 PATH = "/api/lmq/delayed"
 COLUMNS = (
     Column("id", "id"),

@@ -49,7 +49,11 @@ def find_queue(client: AdminClient, name: str, door: str | None, vhost: str | No
     """
     if name.startswith(LIGHT):
         return name
-    exact = [one for one in _named(client, name, door) if vhost in {None, one["vhost"]}]
+    exact = [
+        one
+        for one in walk_named(client, "/api/lmq/queues", name, door=door)
+        if name in {one["name"], one["light_queue"]} and vhost in {None, one["vhost"]}
+    ]
     if vhost is None and len(exact) > 1:
         exact = [one for one in exact if one["vhost"] in {"", DEFAULT_VHOST}] or exact
     if not exact:
@@ -60,12 +64,12 @@ def find_queue(client: AdminClient, name: str, door: str | None, vhost: str | No
     return str(exact[0]["light_queue"])
 
 
-def _named(client: AdminClient, name: str, door: str | None) -> Iterator[dict[str, Any]]:
-    """Give the queues that are called just that: a list has those with it in their name."""
+def walk_named(client: AdminClient, path: str, name: str, **asked: object) -> Iterator[dict[str, Any]]:
+    """Give what a list has with that in its name, page by page: more than what is called just that."""
     page, pages = 1, 1
     while page <= pages:
-        found = client.get("/api/lmq/queues", {"name": name, "door": door, "page": page, "page_size": PAGE_SIZE})
-        yield from (one for one in found["items"] if name in {one["name"], one["light_queue"]})
+        found = client.get(path, {"name": name, "page": page, "page_size": PAGE_SIZE, **asked})
+        yield from found["items"]
         page, pages = page + 1, found["page_count"]
 
 

@@ -10,7 +10,13 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from gateway.commands.client import AdminClient, quote
-from gateway.commands.completing import complete_vhosts
+from gateway.commands.completing import (
+    complete_channels,
+    complete_connections,
+    complete_retained,
+    complete_sessions,
+    complete_vhosts,
+)
 from gateway.commands.finding import show_queue
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.output import Column, has, print_facts, print_json, print_table, show_answer
@@ -22,6 +28,7 @@ VhostOption = Annotated[
     str | None, typer.Option("--vhost", help="Only of this virtual host.", autocompletion=complete_vhosts)
 ]
 NameOption = Annotated[str, typer.Option("--name", help="Only rows with this in their name.")]
+AboutOption = Annotated[str, typer.Option("--name", help="Only rows with this in their name, client or user.")]
 SortOption = Annotated[str | None, typer.Option("--sort", help="Sort by this column, or by another field of --json.")]
 ReverseOption = Annotated[bool, typer.Option("--reverse", help="Reverse the order: descending, in most lists.")]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, max=PAGE_SIZE, help="Number of rows, at most.")]
@@ -40,6 +47,8 @@ class Kind(NamedTuple):
     spare: tuple[str, ...] = ()  # columns that are left out first where a terminal is narrow
     greatest: str | None = None  # the field that is sorted by, the highest first, where nothing is said
     in_vhost: str = ""  # the path of those of one virtual host; empty where they are of none
+    searched_as: str = "name"  # what the API calls a search by --name
+    complete: Callable[[typer.Context, str], list[str]] | None = None  # the names that one is shown by
 
 
 def _columns(**keys: str) -> tuple[Column, ...]:
@@ -72,6 +81,8 @@ KINDS = (
         "/api/connections/{}",
         spare=("bytes in", "bytes out", "since", "channels", "vhost", "client"),
         in_vhost="/api/vhosts/{}/connections",
+        searched_as="about",
+        complete=complete_connections,
     ),
     Kind(
         "channels",
@@ -85,6 +96,7 @@ KINDS = (
         "/api/channels/{}",
         spare=("unconfirmed", "prefetch", "vhost", "consumers", "client"),
         in_vhost="/api/vhosts/{}/channels",
+        complete=complete_channels,
     ),
     Kind(
         "consumers",
@@ -107,6 +119,7 @@ KINDS = (
             subscriptions="subscriptions", inflight="inflight", again="redelivered",
         ),
         "/api/lmq/sessions/{}",
+        complete=complete_sessions,
     ),
     Kind(
         "subscriptions",
@@ -169,6 +182,7 @@ KINDS = (
         _columns(topic="topic", bytes="payload_bytes", stored="stored_at_ms"),
         "/api/lmq/retained/{}",
         shows_message=True,
+        complete=complete_retained,
     ),
     Kind(
         "bridges",
@@ -215,7 +229,8 @@ def make_list(kind: Kind) -> Callable[..., None]:
         key = _find_key(kind, sort)
         if key is None and kind.greatest is not None:
             key, reverse = kind.greatest, not reverse
-        question = {"page": 1, "page_size": limit, "name": name or None, "sort": key, "sort_reverse": reverse or None}
+        question = {"page": 1, "page_size": limit, "sort": key, "sort_reverse": reverse or None}
+        question[kind.searched_as] = name or None
         path = kind.path if vhost is None else kind.in_vhost.format(quote(vhost))
         if path == kind.path:
             question["vhost"] = vhost
@@ -230,10 +245,11 @@ def make_list(kind: Kind) -> Callable[..., None]:
         show_answer(ask, partial(_tell, kind), as_json=as_json, watch=watch, key="items")
 
     list_things.__doc__ = kind.text
-    if not kind.in_vhost:
-        told = inspect.signature(list_things, eval_str=True)
-        shown = [one for name, one in told.parameters.items() if name != "vhost"]
-        list_things.__signature__ = told.replace(parameters=shown)  # type: ignore[attr-defined]  # typer reads it
+    told = inspect.signature(list_things, eval_str=True)
+    shown = {name: one for name, one in told.parameters.items() if name != "vhost" or kind.in_vhost}
+    if kind.searched_as == "about":
+        shown["name"] = shown["name"].replace(annotation=AboutOption)
+    list_things.__signature__ = told.replace(parameters=list(shown.values()))  # type: ignore[attr-defined]  # typer reads it
     return list_things
 
 
@@ -263,7 +279,7 @@ def make_show(kind: Kind) -> Callable[..., None]:
     """Return the command that shows one thing of a kind."""
 
     def show_thing(
-        name: Annotated[str, typer.Argument(help="The name from the list.")],
+        name: str,
         *,
         admin: AdminOption = ADMIN,
         user: UserOption = None,
@@ -274,6 +290,10 @@ def make_show(kind: Kind) -> Callable[..., None]:
         (print_json if as_json else print_facts)(found)
 
     show_thing.__doc__ = "Show one by its name from the list."
+    told = inspect.signature(show_thing, eval_str=True)
+    argument = typer.Argument(help="The name from the list.", autocompletion=kind.complete)
+    shown = told.parameters | {"name": told.parameters["name"].replace(annotation=Annotated[str, argument])}
+    show_thing.__signature__ = told.replace(parameters=list(shown.values()))  # type: ignore[attr-defined]  # as above
     return show_thing
 
 

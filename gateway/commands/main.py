@@ -10,12 +10,13 @@ import typer
 from gateway.commands import in_bash
 from gateway.commands.benching import bench_cli
 from gateway.commands.churn import list_churn
-from gateway.commands.clients import connection_cli, session_cli
+from gateway.commands.clients import connection_cli, session_cli, show_subscriptions
 from gateway.commands.config import config_cli
 from gateway.commands.definitions import definitions_cli
 from gateway.commands.delayed import delayed_cli
+from gateway.commands.exchanges import show_binding, show_exchange
 from gateway.commands.explain import explain_cli
-from gateway.commands.groups import group_cli
+from gateway.commands.groups import group_cli, show_group
 from gateway.commands.held import held_cli
 from gateway.commands.itself import log_cli, retention_cli
 from gateway.commands.lists import add_lists
@@ -58,7 +59,16 @@ cli.add_typer(bench_cli, name="bench")
 cli.command()(message)
 cli.command()(device)
 cli.command()(trace)
-add_lists(cli, {"connections": {"churn": list_churn}})
+add_lists(
+    cli,
+    {
+        "connections": {"churn": list_churn},
+        "subscriptions": {"show": show_subscriptions},
+        "groups": {"show": show_group},
+        "exchanges": {"show": show_exchange},
+        "bindings": {"show": show_binding},
+    },
+)
 cli.add_typer(delayed_cli, name="delayed")
 cli.add_typer(held_cli, name="held")
 cli.add_typer(transactions_cli, name="transactions")

@@ -21,6 +21,7 @@ from gateway.inventory import (
     SessionEntry,
     SubscriptionEntry,
     describe_connection,
+    take_each,
     text_of,
 )
 from gateway.mqtt.packets import NO_LOCAL
@@ -108,6 +109,13 @@ class MqttInventory(Inventory):
         """Give those of them whose members were given messages once more."""
         groups = self._services.subscribing.sharing.groups()
         return (self._describe_group(group) if group.redelivered else None for group in groups)
+
+    def group_members(self, group: str) -> Iterator[str | None]:
+        """Give the clients that are connected and subscribed to a filter of the group: once for each filter."""
+        for shared in take_each(self._services.subscribing.sharing.groups()):
+            yield None
+            if text_of(shared.name) == group:
+                yield from (text_of(client) for client in take_each(shared.members()))
 
     def _describe_group(self, group: SharedGroup) -> GroupEntry:
         broker = self._services.broker

@@ -181,6 +181,10 @@ class SharedGroup(Reader):
         """Return how many members are connected."""
         return len(self._members)
 
+    def members(self) -> list[bytes]:
+        """Return the clients of those."""
+        return [_client_of(member) for member in self._members]
+
     def on_ready(self, now_ms: int) -> bool:
         """Hand out what is there to the members that have room, in turn."""
         budget = TURN_BYTES_MAX

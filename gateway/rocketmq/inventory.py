@@ -76,6 +76,11 @@ class RocketmqInventory(Inventory):
             offset = offsets.get(group, key)
             yield None if offset is None else self._describe_group(group, key, offset)
 
+    def group_members(self, group: str) -> Iterator[str]:
+        """Give the clients whose heartbeats name the group, those too that left no place yet."""
+        live = self._services.clients.find_group(group)
+        return iter(()) if live is None else (member.client_id for member in take_each(live.members.values()))
+
     def _describe_group(self, group: bytes, key: bytes, offset: int) -> GroupEntry:
         broker = self._services.broker
         queue_ref = broker.find_queue(key)

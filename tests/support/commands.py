@@ -8,9 +8,11 @@ import logging
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import paho.mqtt.client
 import paho.mqtt.publish
 import typer.testing
 
@@ -124,3 +126,22 @@ def started_lmq(*arguments: str) -> Iterator[subprocess.Popen[str]]:
             yield process
         finally:
             process.kill()
+
+
+@contextmanager
+def stayed(gateway, client_id, *filters):
+    """Have an MQTT client be there with its session, subscribed at QoS 1."""
+    host, port = gateway.address("mqtt")
+    client = paho.mqtt.client.Client(paho.mqtt.client.CallbackAPIVersion.VERSION2, client_id, clean_session=False)
+    came, granted = threading.Event(), threading.Event()
+    client.on_connect = lambda *_: came.set()
+    client.on_subscribe = lambda *_: granted.set()
+    client.connect(host, port)
+    client.loop_start()
+    assert came.wait(10)
+    if filters:
+        client.subscribe([(one, 1) for one in filters])
+        assert granted.wait(10)
+    yield
+    client.disconnect()
+    client.loop_stop()

@@ -25,32 +25,37 @@ CONNECTIONS = Routes()
 PROTOCOLS = {"amqp": "AMQP 0-9-1", "mqtt": "MQTT", "rocketmq": "RocketMQ"}
 REASON = "Closed via management API"
 Placed = tuple[str, ConnectionEntry]  # with the door
+About = Annotated[str, Query(max_length=1_000)]
 
 
 @CONNECTIONS.get("/connections")
-async def list_connections(
-    view: View, looker: Looker, asked: Asked, about: Annotated[str, Query(max_length=1_000)] = ""
-) -> Response:
+async def list_connections(view: View, looker: Looker, asked: Asked, about: About = "") -> Response:
     """The open connections of all doors; with `about` those with that text in their name, client or user."""
-    if about:
-        if asked.name:
-            raise bad_request("give name or about")
-        about_one = KIND._replace(name=_words_of, figures={**KIND.figures, "name": KIND.name})
-        seen = (one if one and looker.may_see_user(one[1].user) else None for one in _walk(view))
-        return await answer_list(asked.model_copy(update={"name": about, "use_regex": False}), about_one, seen)
-    return await _list(view, looker, asked)
+    return await _search(view, looker, asked, about) if about else await _list(view, looker, asked)
 
 
 @CONNECTIONS.get("/vhosts/{vhost}/connections")
-async def list_connections_in(view: View, looker: Looker, asked: Asked, vhost: PathName) -> Response:
-    """The open connections to a virtual host."""
-    return await _list(view, looker, asked, vhost=see_vhost(view, looker, vhost).name)
+async def list_connections_in(view: View, looker: Looker, asked: Asked, vhost: PathName, about: About = "") -> Response:
+    """The open connections to a virtual host; with `about` those with that text in their name, client or user."""
+    place = see_vhost(view, looker, vhost).name
+    if about:
+        return await _search(view, looker, asked, about, vhost=place)
+    return await _list(view, looker, asked, vhost=place)
 
 
 @CONNECTIONS.get("/connections/username/{user}")
 async def list_connections_of(view: View, looker: Looker, asked: Asked, user: PathName) -> Response:
     """The open connections of a user."""
     return await _list(view, looker, asked, user=user)
+
+
+async def _search(view: AdminView, looker: Looker, asked: Question, about: str, vhost: str | None = None) -> Response:
+    """Answer with the connections that have a text in their name, client or user: all, or those to a virtual host."""
+    if asked.name:
+        raise bad_request("give name or about")
+    about_one = KIND._replace(name=_words_of, figures={**KIND.figures, "name": KIND.name})
+    words = asked.model_copy(update={"name": about, "use_regex": False})
+    return await answer_list(words, about_one, _walk_seen(view, looker, Wanted(vhost=vhost)))
 
 
 async def _list(
@@ -67,10 +72,7 @@ async def _list(
             )
         )
         return await answer_kept(asked, kind, kept)
-    seen = (one if one and looker.may_see_user(one[1].user) else None for one in _walk(view))
-    return await answer_list(
-        asked, KIND, (one if one and wanted.has((one[1].user, one[1].vhost)) else None for one in seen)
-    )
+    return await answer_list(asked, KIND, _walk_seen(view, looker, wanted))
 
 
 class Wanted(NamedTuple):
@@ -163,6 +165,13 @@ def _words_of(placed: Placed) -> str:
     """Return what a connection is known by, in the order of names."""
     _, entry = placed
     return f"{entry.name} {entry.client} {entry.user or ''}"
+
+
+def _walk_seen(view: AdminView, looker: Looker, wanted: Wanted) -> Iterator[Placed | None]:
+    """Give the connections that are wanted and that the caller is told of."""
+    for one in _walk(view):
+        is_told = one is not None and looker.may_see_user(one[1].user) and wanted.has((one[1].user, one[1].vhost))
+        yield one if is_told else None
 
 
 def _walk(view: AdminView) -> Iterator[Placed | None]:

@@ -15,6 +15,7 @@ from gateway.admin.routes import Routes
 from gateway.admin.view import AdminView, View
 from gateway.amqp.exchanges import Exchange
 from gateway.amqp.queues import VirtualHost
+from gateway.amqp.routing import alternate_name
 
 EXCHANGES = Routes()
 Placed = tuple[VirtualHost, Exchange]
@@ -34,9 +35,14 @@ async def list_exchanges_in(view: View, looker: Looker, asked: Asked, vhost: Pat
 
 @EXCHANGES.get("/exchanges/{vhost}/{name}")
 async def show_exchange(view: View, looker: Looker, asked: Asked, vhost: PathName, name: PathName) -> Item:
-    """One exchange; the one without a name is `amq.default`."""
+    """One exchange; the one without a name is `amq.default`.
+
+    `lmq.alternate_exchange` names the exchange that takes what no binding takes, by its arguments or a policy.
+    """
     place = see_vhost(view, looker, vhost)
-    return asked.pick(tell_exchange((place, get_exchange(place, name))))
+    exchange = get_exchange(place, name)
+    ours = {"alternate_exchange": alternate_name(place.exchanges, exchange)}
+    return asked.pick({**tell_exchange((place, exchange)), "lmq": ours})
 
 
 def _walk(view: AdminView, scope: Scope) -> Iterator[Placed]:

@@ -21,10 +21,12 @@ from gateway.admin.routes import Routes
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
 from gateway.inventory import GroupEntry
+from gateway.rocketmq.topic_table import DEAD_PREFIX, queue_key
 
 PASSED_OVER = "acknowledged, or passed over as its group was sent on"
 GROUPS = Routes()
 OWN_PREFIX = "CID_RMQ_SYS_"  # of groups that are official brokers' own, and the gateway's
+MEMBERS_MAX = 100  # told by name
 GroupDoor = Literal["mqtt", "rocketmq"]
 Whole = Annotated[int | None, Field(ge=0, le=2**62)]
 
@@ -65,6 +67,61 @@ async def list_groups(
     doors = [one for name, one in view.doors.items() if door in {None, name}]
     groups = chain.from_iterable(one.inventory().groups() for one in doors)
     return await answer_list(asked, GROUP, groups if internal else _of_users(groups))
+
+
+@GROUPS.get("/groups/{group}")
+async def show_group(
+    view: View, looker: Looker, group: PathName, *, door: Annotated[GroupDoor | None, Query()] = None
+) -> Item:
+    """One group: its members, and how far it is on each of its queues.
+
+    `members` counts connected clients, `member_names` are the first hundred of them. `lag` and `redelivered` are sums
+    of `queue_details`. `retries_max` and `dead_letters` are RocketMQ's, null at MQTT: how often a message is given once
+    more before it is a dead letter, and how many of these were not sent back. `door` is needed where the groups of two
+    doors have the name.
+    """
+    doors = [name for name in view.doors if door in {None, name}] if looker.sees_all else []
+    found = [one for name in doors if (one := await _show(view, name, group)) is not None]
+    if not found:
+        raise not_found(f"no group '{group}'" + (f" at the door {door}" if door else ""))
+    if len(found) > 1:
+        raise bad_request(
+            f"several doors have a group '{group}': give the door ({', '.join(a['door'] for a in found)})"
+        )
+    return found[0]
+
+
+async def _show(view: AdminView, door: str, group: str) -> Item | None:
+    """Return a group of a door; None where no member of it is connected and no place of it is known."""
+    inventory = view.doors[door].inventory()
+    its = (entry if entry is not None and entry.group == group else None for entry in inventory.groups())
+    queues = [_tell(entry) async for entry in walk(its)]
+    members = list({name: None async for name in walk(inventory.group_members(group))})
+    if not queues and not members:
+        return None
+    is_rocketmq = door == view.rocketmq.name
+    return {
+        "door": door,
+        "group": group,
+        "members": len(members),
+        "member_names": members[:MEMBERS_MAX],
+        "lag": sum(queue["lag"] for queue in queues),
+        "redelivered": sum(queue["redelivered"] for queue in queues),
+        "retries_max": max(view.rocketmq.groups.get(group.encode()).retryMaxTimes, 0) if is_rocketmq else None,
+        "dead_letters": await _count_letters(view, group.encode()) if is_rocketmq else None,
+        "queue_details": queues,
+    }
+
+
+async def _count_letters(view: AdminView, group: bytes) -> int:
+    """Return how many dead letters of a group were not sent back."""
+    topic = DEAD_PREFIX + group
+    queue_ref = view.broker.find_queue(queue_key(topic, 0))
+    if queue_ref < 0:
+        return 0
+    await open_queue(view.broker, queue_ref)
+    waiting = view.rocketmq.letters.find(topic)
+    return 0 if waiting is None else waiting.end - waiting.first
 
 
 @GROUPS.post("/groups/{group}/reset")

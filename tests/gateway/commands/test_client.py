@@ -38,6 +38,24 @@ def test_another_scheme_than_http_is_refused(capsys):
     assert capsys.readouterr().err == "lmq: ftp://nowhere is not an http address\n"
 
 
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("http://", "give HOST:PORT or a URL"),
+        (":15672", "give HOST:PORT or a URL"),
+        ("", "give HOST:PORT or a URL"),
+        ("127.0.0.1:0", "give HOST:PORT or a URL"),
+        ("127.0.0.1:many", "Port could not be cast to integer value as 'many'"),
+        ("127.0.0.1:70000", "Port out of range 0-65535"),
+        ("http://[::1", "Invalid IPv6 URL"),
+    ],
+)
+def test_an_address_that_nobody_can_be_asked_at_is_wrong_use(capsys, address, told):
+    with pytest.raises(typer.Exit) as caught:
+        AdminClient(address)
+    assert (caught.value.exit_code, capsys.readouterr().err) == (2, f"lmq: {address!r} is no address: {told}\n")
+
+
 @pytest.mark.asyncio
 async def test_an_authority_of_ones_own_is_told_how_to_be_named(capsys, monkeypatch):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

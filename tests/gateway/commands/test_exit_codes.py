@@ -60,6 +60,7 @@ def test_other_classes(running, monkeypatch):
     assert call_lmq("sessions", "show", "nobody", *admin).exit_code == 4
     assert call_lmq("status", "--user", "guest", "--password", "wrong", *admin).exit_code == 5
     assert call_lmq("status", "--admin", "127.0.0.1:1").exit_code == 6
+    assert call_lmq("status", "--admin", "http://").exit_code == 2
     monkeypatch.setattr(status, "facts_of", lambda _: 1 / 0)
     assert call_lmq("status", *admin).exit_code == 1
 

@@ -54,6 +54,9 @@ async def test_connections_are_found_by_client_user_and_address(tmp_path):
         (pump,) = [one["name"] for one in told if one["user_provided_name"] == "pump"]
         assert (await client.get("/api/connections?about=pump&columns=name")).json() == [{"name": pump}]
         assert (await client.get("/api/connections?about=pump&name=127")).status_code == 400
+        assert (await client.get("/api/vhosts/%2F/connections?about=pump&columns=name")).json() == [{"name": pump}]
+        await client.put("/api/vhosts/other", json={})
+        assert (await client.get("/api/vhosts/other/connections?about=pump")).json() == []
         for one in opened:
             await one.close()
 

@@ -20,7 +20,8 @@ async def test_exchanges_are_told_with_rabbitmqs_names(tmp_path):
             ("amq.topic", "topic"),
         ]
         assert (await client.get("/api/exchanges/%2F")).json() == found
-        assert (await client.get("/api/exchanges/%2F/amq.default")).json() == found[0]
+        one = (await client.get("/api/exchanges/%2F/amq.default")).json()
+        assert one == found[0] | {"lmq": {"alternate_exchange": None}}
         assert (await client.get("/api/exchanges/%2F/amq.topic?columns=name")).json() == {"name": "amq.topic"}
 
 
@@ -31,3 +32,9 @@ async def test_the_policy_of_an_exchange_is_told(tmp_path):
         assert (await client.put("/api/policies/%2F/spare", json=said)).status_code == 201
         found = (await client.get("/api/exchanges?columns=name,policy")).json()
         assert [one["name"] for one in found if one["policy"] == "spare"] == ["amq.fanout"]
+        told = (await client.get("/api/exchanges/%2F/amq.fanout?columns=lmq")).json()
+        assert told == {"lmq": {"alternate_exchange": "amq.direct"}}
+        said = {"type": "fanout", "arguments": {"alternate-exchange": "amq.topic"}}
+        assert (await client.put("/api/exchanges/%2F/own", json=said)).status_code == 201
+        own = (await client.get("/api/exchanges/%2F/own")).json()
+        assert own["lmq"] == {"alternate_exchange": "amq.topic"}

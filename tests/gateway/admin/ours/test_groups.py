@@ -1,14 +1,21 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from gateway.admin.asking import open_queue
-from lmq import Producer
+from gateway.rocketmq.group_table import Group
+from lmq import Producer, PushConsumer
 from tests.support.admin import managed_gateway
 from tests.support.admin_clients import publish, subscribe
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.asyncio
+
+
+async def _take(messages, context):
+    """Take what comes."""
 
 
 async def test_groups_tell_their_lag_and_are_sent_elsewhere(tmp_path):
@@ -82,6 +89,67 @@ async def test_shared_subscriptions_are_groups_with_what_their_members_got_once_
             labels = '{door="mqtt",group="workers",queue="jobs/#"}'
             for name in ("redelivered", "messages"):
                 assert f"lmq_redelivering_group_{name}_total{labels} 3.0" in samples
+            (queue,) = (await client.get("/api/lmq/groups")).json()
+            assert (await client.get("/api/lmq/groups/workers")).json() == {
+                "door": "mqtt",
+                "group": "workers",
+                "members": 1,
+                "member_names": ["stays"],
+                "lag": 3,
+                "redelivered": 3,
+                "retries_max": None,
+                "dead_letters": None,
+                "queue_details": [queue],
+            }
         assert (await client.get("/api/lmq/groups?door=rocketmq")).json() == []
         answer = await client.post("/api/lmq/groups/workers/reset", json={"queue": "jobs/#", "offset": 0})
         assert (answer.status_code, "shared subscriptions" in answer.text) == (400, True)
+
+
+async def test_a_group_is_told_with_its_members_its_queues_and_its_dead_letters(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        host, port = gateway.listening["namesrv"]
+        door = gateway.doors["rocketmq"]
+        for queue in ("ORDERS/0", "ORDERS/1"):
+            gateway.broker.consumer_offsets.commit(b"billing", queue.encode(), 0)
+        door.groups.set(b"billing", Group(retryMaxTimes=3))
+        async with (
+            Producer(f"{host}:{port}", group="p") as producer,
+            PushConsumer(f"{host}:{port}", "fresh", _take, client_id="member") as consumer,
+        ):
+            await producer.send("%DLQ%billing", b"given up")
+            found = (await client.get("/api/lmq/groups/billing")).json()
+            queues = found.pop("queue_details")
+            assert [(one["queue"], one["lag"]) for one in queues] == [("ORDERS/0", 0), ("ORDERS/1", 0)]
+            assert found == {
+                "door": "rocketmq",
+                "group": "billing",
+                "members": 0,
+                "member_names": [],
+                "lag": 0,
+                "redelivered": 0,
+                "retries_max": 3,
+                "dead_letters": 1,
+            }
+            await producer.send("ORDERS", b"x")
+            consumer.subscribe("ORDERS", "*")
+            async with asyncio.timeout(20):
+                while (await client.get("/api/lmq/groups/fresh")).status_code == 404:
+                    await asyncio.sleep(0)
+            fresh = (await client.get("/api/lmq/groups/fresh")).json()
+            assert (fresh["members"], fresh["member_names"], fresh["retries_max"]) == (1, ["member"], 16)
+
+
+async def test_a_group_that_is_not_there_or_of_two_doors_is_refused(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        answer = await client.get("/api/lmq/groups/both")
+        assert (answer.status_code, "no group 'both'" in answer.text) == (404, True)
+        gateway.broker.consumer_offsets.commit(b"both", b"ORDERS/0", 0)
+        assert (await client.get("/api/lmq/groups/both")).json()["door"] == "rocketmq"
+        async with subscribe(gateway, "member", "$share/both/jobs"):
+            answer = await client.get("/api/lmq/groups/both")
+            assert (answer.status_code, "give the door (mqtt, rocketmq)" in answer.text) == (400, True)
+            for door in ("mqtt", "rocketmq"):
+                assert (await client.get(f"/api/lmq/groups/both?door={door}")).json()["door"] == door
+        await client.put("/api/users/ann", json={"password": "ann", "tags": "management"})
+        assert (await client.get("/api/lmq/groups/both", auth=("ann", "ann"))).status_code == 404
