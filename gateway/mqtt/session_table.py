@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
@@ -247,13 +247,14 @@ class SessionTable:
         if session.is_persistent:
             self._session_rows.delete(session.client_id)
         if session.is_persistent and session.exact_number:
-            self._when_ended(partial(self._exact.forget, session))
+            self._when_ended([partial(self._exact.forget, session)])
         else:
             self._exact.forget(session)
 
-    def _when_ended(self, then: Callable[[], None]) -> None:
-        """Forget something by `then` when its end is durable: a process that is killed before has it again."""
-        self._when_kept(partial(_if_kept, then))
+    def _when_ended(self, forgets: Iterable[Callable[[], None]]) -> None:
+        """Forget something when its end, which is written, is durable: a process that is killed before has it again."""
+        for forget in forgets:
+            self._when_kept(partial(_if_kept, forget))
 
     def keep_subscription(self, subscription: Subscription, position: int, retained_until: int) -> None:
         """Write down a new or changed subscription of a durable session.
@@ -274,11 +275,11 @@ class SessionTable:
             subscription.floor_slot = self._places.acquire(position)
             subscription.sent_slot = self._places.acquire(position)
             subscription.retained_slot = self._places.acquire()
-        elif not subscription.qos:
-            self._give_back(subscription)
+        ended = [] if subscription.qos else self._give_back(subscription)
         if subscription.qos and retained_until and not is_shared:
             self._begin_catch_up(subscription, retained_until)
         self._write_subscription(subscription)
+        self._when_ended(ended)
 
     def _write_subscription(self, subscription: Subscription) -> None:
         is_over = is_replay(subscription.topic_filter) and not subscription.is_replay
@@ -308,7 +309,7 @@ class SessionTable:
             subscription.floor_slot = self._places.acquire(subscription.position)
             subscription.sent_slot = self._places.acquire(subscription.position)
             self._write_subscription(subscription)
-            self._when_ended(partial(self._release_of, subscription.session, old))
+            self._when_ended([partial(self._release_of, subscription.session, old)])
             if then is not None:
                 self._when_kept(then)
         else:
@@ -338,19 +339,21 @@ class SessionTable:
         if not session.is_persistent:
             return
         self._subscription_rows.delete(subscription_key(session.client_id, subscription.topic_filter))
-        self._give_back(subscription)
+        self._when_ended(self._give_back(subscription))
 
-    def _give_back(self, subscription: Subscription) -> None:
+    def _give_back(self, subscription: Subscription) -> list[Callable[[], None]]:
+        """Take a subscription's slots; return what forgets them, for when no row names them any more."""
         session = subscription.session
         slots = (subscription.floor_slot, subscription.sent_slot, subscription.retained_slot)
+        ended: list[Callable[[], None]] = []
         if slots[0] != NO_SLOT:
             self._exact.expect_end(subscription)
+            ended = [partial(self._release_of, session, slots)]
         subscription.floor_slot = subscription.sent_slot = subscription.retained_slot = NO_SLOT
         if (catch_up := session.find_catch_up(subscription.topic_filter)) is not None:
             session.drop_catch_up(catch_up)
-            self._when_ended(partial(self._end_catch_up, session, catch_up))
-        if slots[0] != NO_SLOT:
-            self._when_ended(partial(self._release_of, session, slots))
+            ended.insert(0, partial(self._end_catch_up, session, catch_up))
+        return ended
 
     def _end_catch_up(self, session: Session, catch_up: CatchUp) -> None:
         """Forget what was owed."""

@@ -248,6 +248,20 @@ def test_what_a_client_has_does_not_come_again_where_a_kill_leaves_its_subscript
     world.close()
 
 
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_what_a_client_completed_does_not_come_again_where_its_subscription_was_all_that_changed(tmp_path, ending):
+    world = World(tmp_path / "before")
+    peer = world.client(b"a", (b"t", 2), clean=False)
+    world.client(b"p").send(publish(b"t", b"once", qos=2, packet_id=1), pubrel(1))
+    (got,) = peer.take_deliveries()
+    peer.send(pubrec(got.packet_id))
+    restart(world)
+    peer = world.connect(b"a", clean=False)
+    leave_unanswered(world, tmp_path / "after", lambda: peer.send(ENDINGS[ending], pubcomp(got.packet_id)))
+    assert world.connect(b"a", clean=False).take() == [connack(session_present=True)]
+    world.close()
+
+
 @pytest.mark.parametrize("ending", [*ENDINGS, "clean start"])
 @pytest.mark.parametrize("count", [25, 400])  # by which the journal would be compacted, and again and again
 def test_what_a_client_has_outlives_compactions_between_an_end_and_its_commit(tmp_path, ending, count, monkeypatch):
