@@ -12,7 +12,6 @@ MAGIC_V1 = 0xDAA320A7  # topic length in one byte
 MAGIC_V2 = 0xDAA320AB  # topic length in two bytes: topics over 127 bytes
 MAGIC_BLANK = 0xCBD43194  # the rest of the segment holds nothing
 TOPIC_V1_BYTES_MAX = 127  # a longer topic needs the second version of RocketMQ's record
-TOPIC_BYTES_MAX = 255  # RocketMQ's limit, which topics of retries and dead letters may use up
 PHYSICAL_OFFSET_AT = 28
 STORE_MS_AT = 56  # + 12 with an IPv6 born host
 RECORD_BYTES_MIN = 91  # no body, topic or properties
