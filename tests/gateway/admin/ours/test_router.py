@@ -40,7 +40,7 @@ async def test_no_route_tells_bodies_to_one_without_rights_nor_topics_to_one_tha
         (record,) = (await client.get("/api/lmq/messages", params={"queue": light["light_queue"]})).json()["items"]
         values = {
             "{waiting_id}": delayed["id"], "{topic}": "hidden%2Fkept", "{light_queue}": quote(light["light_queue"], ""),
-            "{message_id}": record["id"], "{client}": "none", "{name}": "none",
+            "{message_id}": record["id"], "{client}": "none", "{name}": "none", "{group}": "none",
         }  # fmt: skip
         assert all("{" not in _fill(path, values) for path in paths)
         asked = {"queue": light["light_queue"], "offset": 0}
