@@ -21,13 +21,12 @@ from core.lmq.queue_name import mqtt_queue_name
 from core.store.sync_plan import sync_now
 from gateway.mqtt import exact
 from tests.support.engines import MAKERS
-from tests.support.exact_clients import NEVER, Receiver, Sender
-from tests.support.mqtt import publish, pubrel
+from tests.support.exact_clients import NEVER, Busy, Receiver, Sender
 from tests.support.mqtt_door import World
 from tests.support.store import read_queue
 
 FIRST = int(os.environ.get("TORTURE_FIRST", "0"))
-LIVES = int(os.environ.get("TORTURE_EXACT_LIVES", "12"))
+LIVES = int(os.environ.get("TORTURE_EXACT_LIVES", "10"))
 STEPS = 60
 COMPACT_BYTES = 600
 EXPIRY_S = 60
@@ -40,10 +39,11 @@ class Life:
         self.chance = Random(seed)
         self.folder = folder
         self.world = World(folder / "0", make_engine=make_engine)
+        self.busy = Busy(self.world)
         self.given = Counter()  # bodies at QoS 2
         self.sender = Sender()
         self.owed = set()  # bodies
-        self.kills = self.busy_id = 0
+        self.kills = 0
         self.is_in_order = self.chance.random() < 0.5  # how messages are acknowledged
         self.is_group = self.chance.random() < 0.6
         self.topic_filter = b"$share/g/t" if self.is_group else b"t"
@@ -70,7 +70,7 @@ class Life:
             member.lost.clear()
 
     def connect_others(self):
-        self.busy = self.world.connect(b"busy", clean=False)
+        self.busy.connect()
         self.publisher = self.world.client(b"publisher", clean=False)
         self.publisher.send(*self.sender.again())
 
@@ -104,10 +104,7 @@ class Life:
 
     def fill_journal(self):
         """Let another session bring the journal nearer to a compaction."""
-        for _ in range(self.chance.randrange(5, 60)):
-            self.busy_id = self.busy_id % 60_000 + 1
-            self.busy.send(publish(b"other", b"", qos=2, packet_id=self.busy_id), pubrel(self.busy_id))
-            self.busy.take()
+        self.busy.publish(self.chance.randrange(5, 60))
 
     def stay_away(self):
         member = self.choose()

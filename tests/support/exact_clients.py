@@ -35,6 +35,7 @@ class Receiver:
         self.answers = []  # that are still to be sent
         self.under_way = set()  # packet identifiers on this connection
         self.given_lower = set()  # bodies at QoS 0 and 1
+        self.given_retained = Counter()  # bodies at QoS 2 that were told to be retained
         self.lost = set()  # bodies that were sent to this session, over connections that broke off before
         self.peer = None
 
@@ -86,7 +87,7 @@ class Receiver:
             return
         if message.packet_id not in self.held:
             self.held.add(message.packet_id)
-            self.given[body] += 1
+            (self.given_retained if message.retain else self.given)[body] += 1
         self.answers.append(pubrec(message.packet_id))
 
     def answer(self, count):
@@ -144,3 +145,20 @@ class Sender:
     def published(self):
         """Return all bodies so far, each once."""
         return Counter(b"%d" % number for number in range(1, self.count + 1))
+
+
+class Busy:
+    """A durable publisher whose messages go to nobody, and fill the journal of QoS 2."""
+
+    def __init__(self, world):
+        self.world = world
+        self.packet_id = 0
+        self.connect()
+
+    def connect(self):
+        self.peer = self.world.connect(b"busy", clean=False)
+
+    def publish(self, count):
+        for _ in range(count):
+            self.packet_id = self.packet_id % 60_000 + 1
+            self.peer.send(publish(b"other", b"", qos=2, packet_id=self.packet_id), pubrel(self.packet_id)).take()
