@@ -35,8 +35,9 @@ class Receiver:
         self.answers = []  # that are still to be sent
         self.under_way = set()  # packet identifiers on this connection
         self.given_lower = set()  # bodies at QoS 0 and 1
+        self.sent_lower = set()  # the same, and those that were under way when a connection broke off
         self.given_retained = Counter()  # bodies at QoS 2 that were told to be retained
-        self.lost = set()  # bodies that were sent to this session, over connections that broke off before
+        self.lost = set()  # bodies that were sent to this session, over connections that broke off
         self.peer = None
 
     def connect(self):
@@ -59,7 +60,9 @@ class Receiver:
         if self.peer is not None:
             packets = self.peer.take()
             self.read(packets[:count_read])
-            self.lost |= {self.body_of(mqtt.parse_publish(one)) for one in packets[count_read:] if one[0] >> 4 == 3}
+            lost = [mqtt.parse_publish(one) for one in packets[count_read:] if one[0] >> 4 == 3]
+            self.lost |= {self.body_of(one) for one in lost}
+            self.sent_lower |= {self.body_of(one) for one in lost if one.qos < 2}
         self.peer = None
         self.answers = []
         self.under_way.clear()
@@ -83,6 +86,7 @@ class Receiver:
             assert self.receive_max is None or len(self.under_way) <= self.receive_max
         if message.qos < 2:
             self.given_lower.add(body)
+            self.sent_lower.add(body)
             self.answers += [puback(message.packet_id)] * message.qos
             return
         if message.packet_id not in self.held:
