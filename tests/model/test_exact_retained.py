@@ -115,6 +115,7 @@ class Life:
         lower = self.receiver.given_lower
         assert {*self.published} <= {*self.receiver.given} | lower
         assert self.owed <= {*self.receiver.given_retained} | lower
+        assert not self.receiver.held
 
     def check_given(self):
         assert not self.receiver.given - self.published
