@@ -25,7 +25,7 @@ class Called(NamedTuple):
 
 
 class LongNames:
-    """Says what light queues are called, also those in whose names a digest stands for what is too long.
+    """Finds the name that people use for a light queue, also where its own name has a digest for a long part.
 
     It knows the long ones that were noted since the start: filters as they are subscribed to, and queues as they are
     declared or loaded.

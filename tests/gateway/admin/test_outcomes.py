@@ -4,21 +4,18 @@ import asyncio
 from types import SimpleNamespace
 
 import aio_pika
-import aiomqtt
 import pytest
-from paho.mqtt.packettypes import PacketTypes
-from paho.mqtt.properties import Properties
-from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from core.pop.told_endings import ToldEndings
 from core.properties import encode_properties
 from gateway.admin import outcomes
-from gateway.admin.outcomes import NEVER_KEPT, NOT_KEPT, ONE_WAY, letter_of
+from gateway.admin.outcomes import NOT_KEPT, letter_of
 from gateway.amqp.queue_pops import GROUP
-from gateway.mqtt.inventory import NO_MEMBER
 from lmq import Producer, TransactionProducer, TransactionState
 from tests.support.admin import managed_gateway
-from tests.support.admin_clients import publish, subscribe, until_amqp_is_left
+from tests.support.admin_clients import publish, until_amqp_is_left
+from tests.support.fates import fate_of, fate_when_done
+from tests.support.waiting import WAIT_S
 
 pytestmark = pytest.mark.asyncio
 
@@ -43,13 +40,6 @@ async def _declare(client, name, arguments):
     assert answer.status_code == 201
 
 
-async def _fate(client, number):
-    told = (await client.get(f"/api/lmq/messages/{number}")).json()
-    (queue,) = told["queues"]
-    (reader,) = queue["readers"]
-    return reader
-
-
 async def _get(client, name, mode):
     asked = {"count": 1, "ackmode": mode, "encoding": "auto"}
     assert len((await client.post(f"/api/queues/%2F/{name}/get", json=asked)).json()) == 1
@@ -64,7 +54,7 @@ async def test_what_became_of_each_message_of_a_queue_is_told(tmp_path):
         await _get(client, "jobs", "reject_requeue_false")
         await client.get("/api/queues/%2F/jobs")
         numbers = await _ids(client, "jobs")
-        found = [await _fate(client, number) for number in numbers]
+        found = [await fate_of(client, number) for number in numbers]
         assert [one["outcome"] for one in found] == [
             "dropped: its queue was full",
             "acknowledged",
@@ -74,10 +64,10 @@ async def test_what_became_of_each_message_of_a_queue_is_told(tmp_path):
         ]
         assert found[0]["from_ms"] == found[0]["until_ms"] > 0
         await client.delete("/api/queues/%2F/jobs/contents")
-        found = [await _fate(client, number) for number in numbers]
+        found = [await fate_of(client, number) for number in numbers]
         assert [one["outcome"] for one in found[3:]] == ["purged", "purged"]
     async with managed_gateway(tmp_path) as (_, client):  # as before, but for when and by which consumer
-        after = [await _fate(client, number) for number in numbers]
+        after = [await fate_of(client, number) for number in numbers]
     ended = [{**one, "until_ms": 0, "by": ""} if one["outcome"] == "acknowledged" else one for one in found]
     assert after == ended
 
@@ -95,11 +85,10 @@ async def test_letters_and_what_expired_are_told_over_a_restart_also_where_the_l
         await _get(client, "jobs", "ack_requeue_false")
         await _get(client, "jobs", "reject_requeue_false")
         numbers = [*await _ids(client, "jobs"), *await _ids(client, "brief")]
-        while (await _fate(client, numbers[1]))["stage"] != "done":
-            await asyncio.sleep(0)  # it is, once its letter is safe
+        await fate_when_done(client, numbers[1])  # it is, once its letter is safe
     for _ in range(2):
         async with managed_gateway(tmp_path) as (_, client):
-            found = [await _fate(client, number) for number in numbers]
+            found = [await fate_of(client, number) for number in numbers]
             await client.delete("/api/queues/%2F/dead")
         assert [one["outcome"] for one in found] == ["acknowledged", "rejected", "expired"]
         assert found[1]["from_ms"] > 0
@@ -115,17 +104,16 @@ async def test_a_dead_letter_and_its_message_name_each_other(tmp_path):
         await _get(client, "jobs", "ack_requeue_false")
         await _get(client, "jobs", "reject_requeue_false")
         _, number = await _ids(client, "jobs")
-        while (fate := await _fate(client, number))["stage"] != "done":
-            await asyncio.sleep(0)  # it is, once its letter is safe
+        fate = await fate_when_done(client, number)  # it is, once its letter is safe
         (letter,) = await _ids(client, "dead")
         assert (fate["outcome"], fate["letter"]["id"]) == ("rejected", letter)
         told = (await client.get(f"/api/lmq/messages/{letter}")).json()
         assert (told["letter_of"], told["body"]) == (number, "bad")
     async with managed_gateway(tmp_path) as (_, client):  # what was noted is gone, what is in the log is not
         first, number = await _ids(client, "jobs")
-        fate = await _fate(client, number)
+        fate = await fate_of(client, number)
         assert (fate["outcome"], fate["letter"]["id"], fate["letter"]["reason"]) == ("rejected", letter, "rejected")
-        fate = await _fate(client, first)
+        fate = await fate_of(client, first)
         assert fate["outcome"] == "acknowledged, rejected or purged"
         assert fate["note"] == f"no dead letter of it is found; {NOT_KEPT}"
 
@@ -145,7 +133,7 @@ async def test_what_waits_at_a_restart_is_known_to_the_end_and_of_the_rest_it_is
             await _get(client, queue, "ack_requeue_false")
             await _get(client, queue, "reject_requeue_false")
         plain, strict = [
-            [await _fate(client, number) for number in await _ids(client, queue)] for queue in ("plain", "strict")
+            [await fate_of(client, number) for number in await _ids(client, queue)] for queue in ("plain", "strict")
         ]
     for before, acknowledged, rejected in (plain, strict):
         assert (acknowledged["outcome"], rejected["outcome"]) == ("acknowledged", "rejected")
@@ -165,10 +153,10 @@ async def test_what_may_have_expired_before_a_restart_is_not_said_to_be_acknowle
         asked = {"count": 1, "ackmode": "ack_requeue_false", "encoding": "auto"}
         assert (await client.post("/api/queues/%2F/brief/get", json=asked)).json() == []
         (number,) = await _ids(client, "brief")
-        assert (await _fate(client, number))["outcome"] == "expired"
+        assert (await fate_of(client, number))["outcome"] == "expired"
     async with managed_gateway(tmp_path) as (_, client):
         (number,) = await _ids(client, "brief")
-        fate = await _fate(client, number)
+        fate = await fate_of(client, number)
     assert fate["outcome"] == "acknowledged, rejected, purged or expired"
     assert fate["note"].startswith("its time was over at 20")
 
@@ -184,11 +172,11 @@ async def test_only_a_message_that_enough_others_followed_may_have_been_dropped_
         for queue in ("short", "short", "small"):
             await _get(client, queue, "ack_requeue_false")
     async with managed_gateway(tmp_path) as (_, client):
-        fates = [await _fate(client, number) for number in await _ids(client, "short")]
+        fates = [await fate_of(client, number) for number in await _ids(client, "short")]
         dropped = "acknowledged, rejected, purged or dropped as its queue was full"
         assert [one["outcome"] for one in fates] == [dropped] + ["acknowledged, rejected or purged"] * 2
         (number,) = await _ids(client, "small")
-        assert (await _fate(client, number))["outcome"] == dropped  # its bytes may have been too many
+        assert (await fate_of(client, number))["outcome"] == dropped  # its bytes may have been too many
 
 
 @pytest.mark.usefixtures("earlier_version")
@@ -203,211 +191,10 @@ async def test_what_was_done_before_its_time_was_over_has_not_expired(tmp_path, 
         trail = client._transport.app.state.view.trail  # the gateway was quick to start, and looked at places then
         trail.note((b"%LMQ%amqp%|2f%brief", GROUP), stored_at_ms + 29_000, 1, 1)
         monkeypatch.setattr(outcomes, "time", SimpleNamespace(time_ns=lambda: (stored_at_ms + 50_000) * 1_000_000))
-        fate = await _fate(client, number)
+        fate = await fate_of(client, number)
         assert fate["outcome"] == "acknowledged, rejected or purged"
         assert fate["note"].startswith("its time was over at 20")
         assert (fate["from_ms"], fate["until_ms"]) == (stored_at_ms, stored_at_ms + 29_000)
-
-
-async def test_a_shared_group_tells_what_came_before_it_and_that_its_member_is_not_kept(tmp_path):
-    async with managed_gateway(tmp_path) as (gateway, client), subscribe(gateway, "other", "plant/#"):
-        await publish(client, "amq.topic", "plant.1", "before the group", {"delivery_mode": 2})
-        async with _client(gateway, "device") as device:
-            await device.subscribe("$share/crew/plant/#", qos=1)
-            await publish(client, "amq.topic", "plant.2", "for the group", {"delivery_mode": 2})
-            await anext(device.messages)
-            await device.unsubscribe("none")  # the acknowledgement came before its answer
-            before, had = await _group_fates(client)
-            assert (before["outcome"], had["outcome"]) == ("subscribed later", "acknowledged")
-            assert had["note"] == NO_MEMBER
-    async with managed_gateway(tmp_path) as (gateway, client):
-        before, had = await _group_fates(client)
-        assert before["outcome"] == "acknowledged or subscribed later"  # another member may have been there, and left
-        assert before["note"] == f"{NO_MEMBER}; {NEVER_KEPT}"
-        assert (had["outcome"], had["note"]) == ("acknowledged", NO_MEMBER)
-
-
-async def _group_fates(client):
-    found = await client.get("/api/lmq/messages", params={"queue": "%LMQ%mqtt%plant%|h", "at_ms": 0})
-    told = [(await client.get(f"/api/lmq/messages/{item['id']}")).json() for item in found.json()["items"]]
-    return [next(reader for reader in one["queues"][0]["readers"] if reader["kind"] == "group") for one in told]
-
-
-async def test_a_session_tells_after_a_restart_what_it_had_and_what_it_may_have_had(tmp_path):
-    async with managed_gateway(tmp_path) as (gateway, client):
-        async with _client(gateway, "device") as device:
-            await device.subscribe("plant/#", qos=1)
-            await publish(client, "amq.topic", "plant.1", "had", {"delivery_mode": 2})
-            await anext(device.messages)
-        await publish(client, "amq.topic", "plant.2", "waited", {"delivery_mode": 2})
-    async with managed_gateway(tmp_path) as (gateway, client):
-        view = client._transport.app.state.view
-        await view.activity.look()
-        async with _client(gateway, "device") as device:
-            await anext(device.messages)
-        found = await client.get("/api/lmq/messages", params={"queue": "%LMQ%mqtt%plant%|h", "at_ms": 0})
-        fates = []
-        for item in found.json()["items"]:
-            while (fate := await _fate(client, item["id"]))["stage"] != "done":
-                await asyncio.sleep(0)
-            fates.append(fate)
-        had, waited = fates
-        assert (had["outcome"], had["note"]) == ("acknowledged", f"filter plant/# at QoS 1; {ONE_WAY}")
-        assert waited["outcome"] == "acknowledged"
-
-
-async def test_who_subscribed_later_is_told_so_after_a_restart_too(tmp_path):
-    async with managed_gateway(tmp_path) as (gateway, client):
-        async with subscribe(gateway, "first", "plant/#"):
-            pass
-        await publish(client, "amq.topic", "plant.1", "early", {"delivery_mode": 2})
-        async with subscribe(gateway, "second", "plant/#"):
-            pass
-    async with managed_gateway(tmp_path) as (_, client):
-        fates = await _fates_of_newest(client)
-        assert (fates["first"]["stage"], fates["second"]["outcome"]) == ("waits", "subscribed later")
-        assert (fates["second"]["from_ms"], fates["second"]["until_ms"]) == (0, 0)
-
-
-@pytest.mark.parametrize("qos", [0, 1, 2])
-async def test_what_was_published_at_qos_0_is_told_as_sent_and_not_as_acknowledged(tmp_path, qos):
-    async with managed_gateway(tmp_path) as (gateway, client):
-        async with _client(gateway, "one") as one, _client(gateway, "member") as member, _client(gateway, "p") as other:
-            await one.subscribe("plant/#", qos=1)
-            await member.subscribe("$share/crew/plant/#", qos=1)
-            await other.publish("plant/1", b"x", qos=qos)
-            for each in (one, member):
-                await anext(each.messages)
-                await each.unsubscribe("none")  # the acknowledgement came before its answer
-        for _ in range(2):
-            fates = await _fates_of_newest(client)
-            expected = "acknowledged" if qos else "sent"
-            assert (fates["one"]["outcome"], fates["mqtt:crew"]["outcome"]) == (expected, expected)
-    async with managed_gateway(tmp_path) as (_, client):
-        fates = await _fates_of_newest(client)
-        assert (fates["one"]["outcome"], fates["mqtt:crew"]["outcome"]) == (expected, expected)
-
-
-async def test_what_a_group_subscribed_to_at_qos_0_is_told_as_sent_also_after_a_restart(tmp_path):
-    async with managed_gateway(tmp_path) as (gateway, client):
-        async with _client(gateway, "member") as member, _client(gateway, "p") as other:
-            await member.subscribe("$share/crew/plant/#", qos=0)
-            for qos in (1, 0):
-                await other.publish("plant/1", b"x", qos=qos)
-                await anext(member.messages)
-        for nth in (1, 2):
-            assert (await _fates_of_newest(client, nth))["mqtt:crew"]["outcome"] == "sent"
-        assert len(gateway.broker.pop.endings.readers) == 1
-    async with managed_gateway(tmp_path) as (_, client):
-        for nth in (1, 2):
-            assert (await _fates_of_newest(client, nth))["mqtt:crew"]["outcome"] == "sent"
-
-
-async def test_what_groups_are_sent_of_qos_0_takes_no_room_among_endings(tmp_path):
-    async with managed_gateway(tmp_path) as (gateway, client):
-        async with _client(gateway, "member") as member, _client(gateway, "p") as other:
-            await member.subscribe("$share/crew/plant/#", qos=1)
-            await other.publish("plant/1", b"x", qos=0)
-            await anext(member.messages)
-        assert (await _fates_of_newest(client))["mqtt:crew"]["outcome"] == "sent"
-        assert not gateway.broker.pop.endings.readers
-
-
-async def test_what_a_group_was_sent_at_qos_2_is_told_as_handed_over_also_after_a_restart(tmp_path):
-    async with managed_gateway(tmp_path) as (gateway, client):
-        async with _client(gateway, "member") as member, _client(gateway, "p") as other:
-            await member.subscribe("$share/crew/plant/#", qos=2)
-            await other.publish("plant/1", b"x", qos=2)
-            await anext(member.messages)
-        for _ in range(2):
-            assert (await _fates_of_newest(client))["mqtt:crew"]["outcome"].startswith("handed over at QoS 2")
-    async with managed_gateway(tmp_path) as (_, client):
-        assert (await _fates_of_newest(client))["mqtt:crew"]["outcome"].startswith("handed over at QoS 2")
-
-
-async def test_what_was_too_large_for_its_client_is_told_as_dropped(tmp_path):
-    dropped = "dropped: it was too large for its client"
-    async with (
-        managed_gateway(tmp_path) as (gateway, client),
-        _client_5(gateway, "small", 100) as small,
-        _client_5(gateway, "member", 100) as member,
-    ):
-        await small.subscribe("plant/#", qos=1)
-        await member.subscribe("$share/crew/plant/#", qos=1)
-        for size in (200, 1):
-            await publish(client, "amq.topic", "plant.1", size * "x", {"delivery_mode": 2})
-        for each in (small, member):
-            await anext(each.messages)
-            await each.unsubscribe("none")
-        fates = await _fates_of_newest(client, 2)
-        assert (fates["small"]["outcome"], fates["mqtt:crew"]["outcome"]) == (dropped, dropped)
-    async with managed_gateway(tmp_path) as (_, client):
-        fates = await _fates_of_newest(client, 2)
-        assert fates["small"]["outcome"] == "acknowledged or dropped as too large for it"
-        assert fates["mqtt:crew"]["outcome"] == dropped
-
-
-async def test_a_clients_own_message_is_told_as_not_sent_to_it(tmp_path):
-    async with managed_gateway(tmp_path) as (gateway, client):
-        async with _client_5(gateway, "talker") as talker, _client(gateway, "p") as other:
-            await talker.subscribe("plant/#", options=SubscribeOptions(qos=1, noLocal=True))
-            await talker.publish("plant/1", b"own", qos=1)
-            await other.publish("plant/1", b"another's", qos=1)
-            await anext(talker.messages)
-            await talker.unsubscribe("none")
-        assert (await _fates_of_newest(client, 2))["talker"]["outcome"] == "not sent: it is the client's own"
-        assert (await _fates_of_newest(client))["talker"]["outcome"] == "acknowledged"
-
-
-async def test_what_a_session_at_qos_0_missed_while_it_was_away_is_told_so_and_is_not_owed(tmp_path):
-    async def outcomes_of(client):
-        return [(await _fates_of_newest(client, nth))["device"]["outcome"] for nth in (3, 2, 1)]
-
-    away = "not sent as it was not connected"
-    async with managed_gateway(tmp_path) as (gateway, client):
-        for number in range(2):
-            async with _client(gateway, "device") as device:
-                await device.subscribe("plant/#", qos=0)
-                await publish(client, "amq.topic", "plant.1", f"had {number}")
-                await anext(device.messages)
-            await publish(client, "amq.topic", "plant.1", "missed")
-            told = (await client.get("/api/lmq/devices/device")).json()
-            assert (told["waiting"], told["subscriptions"][0]["waiting"]) == (0, 0)
-        assert await outcomes_of(client) == [f"sent or {away}", "sent", away]
-    async with managed_gateway(tmp_path) as (_, client):
-        unsure = f"sent, dropped as it read too slowly or {away}"
-        assert await outcomes_of(client) == [unsure, unsure, unsure]
-
-
-def _client(gateway, client_id):
-    """Return a client of MQTT 3.1.1 with a session that stays."""
-    host, port = gateway.listening["mqtt"]
-    return aiomqtt.Client(host, port, identifier=client_id, clean_session=False, timeout=60)
-
-
-def _client_5(gateway, client_id, packet_bytes_max=0):
-    """Return a client of MQTT 5 with a session that stays."""
-    properties = Properties(PacketTypes.CONNECT)
-    properties.SessionExpiryInterval = 3_600
-    if packet_bytes_max:
-        properties.MaximumPacketSize = packet_bytes_max
-    host, port = gateway.listening["mqtt"]
-    return aiomqtt.Client(
-        host,
-        port,
-        identifier=client_id,
-        protocol=aiomqtt.ProtocolVersion.V5,
-        clean_start=True,
-        properties=properties,
-        timeout=60,
-    )
-
-
-async def _fates_of_newest(client, nth=1):
-    """Return the readers of the newest message of plant/#, or of the `nth`, by their names."""
-    found = (await client.get("/api/lmq/messages", params={"queue": "%LMQ%mqtt%plant%|h", "count": nth})).json()
-    told = (await client.get(f"/api/lmq/messages/{found['items'][0]['id']}")).json()
-    return {reader["reader"]: reader for reader in told["queues"][0]["readers"]}
 
 
 async def test_it_is_told_which_consumer_has_a_message_and_when_one_was_done_with_it(tmp_path):
@@ -422,13 +209,13 @@ async def test_it_is_told_which_consumer_has_a_message_and_when_one_was_done_wit
         await view.activity.look()
         await publish(client, "amq.default", "jobs", "1")
         (number,) = await _ids(client, "jobs")
-        fate = await _fate(client, number)
+        fate = await fate_of(client, number)
         assert (fate["stage"], fate["outcome"]) == ("taken", None)
         assert fate["by"].startswith("consumer worker of guest at 127.0.0.1:")
         await (await came.get()).ack()
         await queue.declare()  # the acknowledgement came before its answer
         await view.activity.look()
-        fate = await _fate(client, number)
+        fate = await fate_of(client, number)
         assert (fate["stage"], fate["outcome"]) == ("done", "acknowledged")
         assert 0 < fate["from_ms"] <= fate["until_ms"]
         assert fate["by"].startswith("consumer worker of guest at 127.0.0.1:")
@@ -452,28 +239,13 @@ async def test_of_several_consumers_it_is_told_which_one_had_the_message_while_i
         for number in numbers:
             message = await came.get()
             await (message.ack() if message.body == b"1" else message.reject())
-            while (fate := await _fate(client, number))["stage"] != "done":
-                await asyncio.sleep(0)
+            fate = await fate_when_done(client, number)
             assert fate["by"].startswith(f"consumer {message.consumer_tag} of guest at 127.0.0.1:")
             assert fate["outcome"] == ("acknowledged" if message.body == b"1" else "rejected")
         await connection.close()
         await until_amqp_is_left(gateway)
         await view.activity.look()
-        assert [(await _fate(client, number))["by"] for number in numbers] == ["", ""]
-
-
-async def test_a_session_that_came_later_is_said_to_have_come_later(tmp_path):
-    async with managed_gateway(tmp_path) as (gateway, client):
-        async with subscribe(gateway, "early", "plant/#"):
-            pass
-        await publish(client, "amq.topic", "plant.1", "x")
-        async with subscribe(gateway, "late", "plant/#"):
-            pass
-        found = await client.get("/api/lmq/messages", params={"queue": "%LMQ%mqtt%plant%|h", "at_ms": 0})
-        (item,) = found.json()["items"]
-        told = (await client.get(f"/api/lmq/messages/{item['id']}")).json()
-        outcomes = {reader["reader"]: reader["outcome"] for reader in told["queues"][0]["readers"]}
-        assert outcomes == {"early": None, "late": "subscribed later"}
+        assert [(await fate_of(client, number))["by"] for number in numbers] == ["", ""]
 
 
 async def test_a_half_message_says_whether_its_transaction_ended_and_a_delayed_one_that_it_was_handed_on(tmp_path):
@@ -488,14 +260,14 @@ async def test_a_half_message_says_whether_its_transaction_ended_and_a_delayed_o
         async with TransactionProducer(namesrv, "payers", check=unknown) as payers:
             sent = [await payers.send_in_transaction("Pay", b"x", execute) for execute in (unknown, commit)]
         open_one, ended = [one.sent.msg_id for one in sent]
-        while (fate := await _fate(client, ended))["stage"] != "done":
-            await asyncio.sleep(0.001)
+        fate = await fate_when_done(client, ended)
         assert fate["outcome"].startswith("its transaction ended")
-        assert (await _fate(client, open_one))["stage"] == "waits"
+        assert (await fate_of(client, open_one))["stage"] == "waits"
         async with Producer(namesrv) as producer:
             later = (await producer.send("Later", b"x", delay_level=1)).msg_id
-        while not (readers := (await client.get(f"/api/lmq/messages/{later}")).json()["queues"][0]["readers"]):
-            await asyncio.sleep(0.01)
+        async with asyncio.timeout(WAIT_S):
+            while not (readers := (await client.get(f"/api/lmq/messages/{later}")).json()["queues"][0]["readers"]):
+                await asyncio.sleep(0.01)
         assert readers[0]["outcome"].startswith("handed on at its time")
 
 
