@@ -20,6 +20,7 @@ from gateway.admin.asking import ask, open_queue, read_on
 from gateway.admin.steps import Steps
 from gateway.admin.stored import StoredRecord
 from gateway.admin.trail import NOWHERE
+from gateway.admin.transaction_ends import find_transaction_end
 from gateway.admin.view import AdminView
 from gateway.amqp.deaths import last_reason
 from gateway.amqp.stored_properties import StoredProperties
@@ -77,8 +78,25 @@ class Outcomes:
         self._reader = StoredProperties()
 
     async def tell(self, fate: FateEntry) -> Item:
-        """Return what a reader made of it: `outcome` is None while it is not done; times are 0 where not known."""
-        told: Item = {"outcome": None, "from_ms": 0, "until_ms": 0, "by": fate.holder, "letter": None}
+        """Return what a reader made of it: `outcome` is None while it is not done; times are 0 where not known.
+
+        `became` is the message that a half message was stored as when its transaction ended.
+        """
+        told = await self._tell_reader(fate)
+        if not fate.done_queue or fate.stage is not Stage.DONE:
+            return told
+        stored = self._stored
+        end = await find_transaction_end(
+            self._view.broker, fate.done_queue, stored.queue_offset, stored.properties, stored.store_ms
+        )
+        if end is None:
+            return told
+        moments = {"from_ms": end.at_ms, "until_ms": end.at_ms}
+        return {**told, **moments, "outcome": end.outcome, "note": end.note, "became": end.became or None}
+
+    async def _tell_reader(self, fate: FateEntry) -> Item:
+        """Return this as the places of readers, what was noted and dead letters say it."""
+        told: Item = {"outcome": None, "from_ms": 0, "until_ms": 0, "by": fate.holder, "letter": None, "became": None}
         if fate.stage is not Stage.DONE:
             return told
         endings, done_as = self._view.broker.pop.endings, self._done_as(fate)

@@ -22,7 +22,7 @@ from gateway.inventory import (
 from gateway.rocketmq.delay import PLACES_GROUP as DELAYS_GROUP
 from gateway.rocketmq.services import OpenConnection, RocketmqServices
 from gateway.rocketmq.topic_table import DEAD_PREFIX, RETRY_PREFIX, SENT_GROUP, queue_key
-from gateway.rocketmq.transactions.half import HALF_KEY
+from gateway.rocketmq.transactions.half import HALF_KEY, OP_KEY
 from gateway.rocketmq.transactions.progress import PLACES_GROUP as TRANSACTIONS_GROUP
 
 DOOR = "rocketmq"
@@ -134,7 +134,8 @@ class RocketmqInventory(Inventory):
         """Give how far each group is that ever committed an offset on the queue."""
         services = self._services
         if light_queue == HALF_KEY:
-            yield _tell_inside(TRANSACTIONS_GROUP, _ENDED, is_over=services.transactions.is_over(offset))
+            is_over = services.transactions.is_over(offset)
+            yield _tell_inside(TRANSACTIONS_GROUP, _ENDED, is_over=is_over)._replace(done_queue=OP_KEY)
         for group, key, committed in services.broker.consumer_offsets.items():
             if key != light_queue:
                 yield None

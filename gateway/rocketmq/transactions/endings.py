@@ -45,6 +45,9 @@ class Action(IntEnum):
     GIVE_UP = 13  # ours: nobody ended it
 
 
+LETTERS = {Action.COMMIT: b"c", Action.ROLLBACK: b"r", Action.GIVE_UP: b"g"}  # on disk
+
+
 class Ender(LaterAnswered, Protocol):
     """The connection of a producer that ends a transaction."""
 
@@ -92,7 +95,7 @@ class Endings:
         self._buf, self._extra = bytearray(), bytearray()  # of the batch that is being filled
         self._routes: dict[int, int] = {}
         self._known: dict[tuple[bytes, int, tuple[bytes, ...]], Route] = {}
-        self.owed: list[int] = []  # half messages that are done with, which the log does not say yet
+        self.owed: list[tuple[int, Action]] = []  # half messages that are done with, which the log does not say yet
 
     def publish(self, found: StoredBatch, rows: Sequence[Row], now_ms: int) -> list[Published]:
         """Store how the transactions of `rows` ended."""
@@ -131,14 +134,14 @@ class Endings:
         """Say in the log which half messages are done with, where it does not."""
         batch = self._batch
         self._begin()
-        offsets = self.owed[:DONE_COUNT_MAX]
-        self._add_done(0, offsets, now_ms)
+        owed = self.owed[:DONE_COUNT_MAX]
+        self._add_done(0, owed, now_ms)
         try:
             self._broker.publish_batch(batch, now_ms)
         except LmqError as error:
             LOGGER.warning("cannot say that transactions are done with, trying again reason=%s", error)
         else:
-            del self.owed[: len(offsets)]
+            del self.owed[: len(owed)]
         batch.clear()
 
     def _fill(self, found: StoredBatch, rows: Sequence[Row], first: int, now_ms: int) -> int:
@@ -158,7 +161,7 @@ class Endings:
                 self._add(at, found, row)
                 at += 1
             end += 1
-        self._add_done(at, [row.ending.offset for row in rows[first:end]], now_ms)
+        self._add_done(at, [(row.ending.offset, row.ending.action) for row in rows[first:end]], now_ms)
         return end
 
     def _begin(self) -> None:
@@ -185,11 +188,12 @@ class Endings:
         batch.reconsume_times[at] = found.attempt[i] - 1
         batch.born_ms[at] = found.born_ms[i]
 
-    def _add_done(self, at: int, offsets: Sequence[int], now_ms: int) -> None:
+    def _add_done(self, at: int, done: Sequence[tuple[int, Action]], now_ms: int) -> None:
         """End the batch with the record that says which half messages are done with."""
         batch = self._batch
         self._put(at, self._find_route(OP_TOPIC, 0, ()), OP_TOPIC)
-        self._put_text(at, encode_done(offsets), done_properties())
+        letters = b"".join(LETTERS[action] for _, action in done)
+        self._put_text(at, encode_done(offset for offset, _ in done), done_properties(letters))
         batch.flag[at] = batch.sys_flag[at] = batch.reconsume_times[at] = 0
         batch.born_ms[at] = now_ms
         batch.buf, batch.extra = bytes(self._buf), bytes(self._extra)

@@ -24,6 +24,7 @@ PRODUCER_GROUP = b"PGROUP"
 IMMUNITY = b"CHECK_IMMUNITY_TIME_IN_SECONDS"
 IMMUNITY_MAX_MS = 86_400_000  # a producer may hold a part of the log for no longer
 DONE_TAG = b"d"
+ENDED_AS = b"LMQ_ENDED"  # of such a record: how each of its half messages ended, a letter each
 DONE_BYTES_MAX = 4_096  # of one such record's body, as official brokers write them
 DONE_COUNT_MAX = DONE_BYTES_MAX // 20  # an offset has 19 digits at most, and a comma
 OURS = (PREPARED, REAL_TOPIC, REAL_QUEUE, LATER_DISPATCH, WAITING_FOR, CRC)
@@ -96,9 +97,13 @@ def encode_done(offsets: Iterable[int]) -> bytes:
     return b"".join(b"%d," % offset for offset in offsets)
 
 
-def done_properties() -> bytes:
-    """Return the properties of such a record."""
-    return encode_properties([(TAGS, DONE_TAG)])
+def done_properties(letters: bytes) -> bytes:
+    """Return the properties of such a record.
+
+    Args:
+        letters: How the half messages ended that its body names, in the same order.
+    """
+    return encode_properties([(TAGS, DONE_TAG), (ENDED_AS, letters)])
 
 
 def decode_done(body: bytes) -> Iterator[int]:
@@ -106,6 +111,19 @@ def decode_done(body: bytes) -> Iterator[int]:
     for text in body.split(b","):
         if text.isdigit() and len(text) <= _OFFSET_DIGITS_MAX:
             yield int(text)
+
+
+def find_letter(body: bytes, properties: bytes, offset: int) -> bytes | None:
+    """Return how a half message ended by a record that names it: a letter, empty where the record does not say.
+
+    None: it does not name it. Gateways before this one, and official brokers, write no letters.
+    """
+    named = list(decode_done(body))
+    if offset not in named:
+        return None
+    letters = decode_properties(properties).get(ENDED_AS, b"")
+    at = named.index(offset)
+    return letters[at : at + 1] if len(letters) == len(named) else b""
 
 
 # What a producer is shown that is asked

@@ -283,7 +283,7 @@ class Transactions(Reader):
                 _accept(one, None if one is ending else "the transaction was ended before")
         if error is None:
             if published.owes:
-                self._endings.owed += [ending.offset for ending in published.endings]
+                self._endings.owed += [(ending.offset, ending.action) for ending in published.endings]
                 self._broker.request_run(self)
             self._progress.keep(self._pending.advance(self._progress.half_end))
 

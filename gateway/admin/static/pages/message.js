@@ -21,6 +21,7 @@ const READERS = [
   { title: "When", read: when },
   { title: "By", read: (one) => one.by },
   { title: "Dead letter", read: (one) => (one.letter ? messageLink(one.letter.id) : "") },
+  { title: "Became", read: (one) => (one.became ? messageLink(one.became) : "") },
   { title: "Note", read: (one) => one.note },
 ];
 

@@ -8,7 +8,9 @@ from gateway.rocketmq.transactions.half import (
     DONE_COUNT_MAX,
     IMMUNITY_MAX_MS,
     decode_done,
+    done_properties,
     encode_done,
+    find_letter,
     read_half,
 )
 
@@ -55,3 +57,11 @@ def test_numbers_that_are_done_with_are_written_as_official_brokers_do_and_read_
 def test_any_body_of_such_a_record_is_read(body):
     assert all(offset >= 0 for offset in decode_done(body))
     assert list(decode_done(b"1,x,,2,-3,4")) == [1, 2, 4]
+
+
+def test_a_record_says_by_a_letter_how_each_of_its_half_messages_ended():
+    body, letters = encode_done([7, 12, 9]), done_properties(b"crg")
+    assert [find_letter(body, letters, offset) for offset in (7, 12, 9, 8)] == [b"c", b"r", b"g", None]
+    official = encode_properties([(b"TAGS", b"d")])
+    assert [find_letter(body, official, offset) for offset in (12, 8)] == [b"", None]
+    assert find_letter(body, done_properties(b"cr"), 7) == b""
