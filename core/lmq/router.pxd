@@ -15,7 +15,8 @@ cdef class Router:
     cdef Cache _routes
     cdef TopicTrie _changes
     cdef long long _change_number
-    cdef dict _relay_filters
+    cdef TopicTrie _relays
+    cdef long long _renewed_at
 
     @cython.locals(cached=Route, route=Route)
     cpdef route(self, bytes topic)

@@ -11,6 +11,7 @@ from core.message import Route
 from core.reserved import SYS_ROOT, is_bridge_state
 
 CHANGES_MAX = 4096  # changed wildcard filters that cached routes are checked against, before all are dropped instead
+_RELAY = "a relay"  # what a filter of relays is marked with
 LEVEL_BYTES = 208  # of a changed filter's level in a trie, besides its letters: a node, and the way to it
 
 
@@ -44,7 +45,8 @@ class Router:
         self._routes = Cache(caches, "routes", Route.measure)
         self._changes = TopicTrie()  # wildcard filter -> number of the change
         self._change_number = 0
-        self._relay_filters: dict[tuple[bytes, Relay], None] = {}
+        self._relays = TopicTrie()  # the filters of relays, each with one value, however many relays it leads to
+        self._renewed_at = 0  # number of the change by which all relays may have come to say something else
 
     def bind(self, topic_filter: bytes, queue: bytes, *, hides_dollar: bool) -> None:
         """Let topics that match lead to the light queue too; bindings are counted.
@@ -67,25 +69,30 @@ class Router:
             self._note_change(topic_filter)
 
     def bind_relay(self, topic_filter: bytes, relay: Relay) -> None:
-        """Let topics that match lead to what a relay says, too; not twice."""
-        self._relay_filters[topic_filter, relay] = None
-        self._trie.insert(topic_filter, relay)
-        self._note_change(topic_filter)
+        """Let topics that match lead to what a relay says, too; bindings are counted."""
+        if self._trie.insert(topic_filter, relay):
+            self._relays.insert(topic_filter, _RELAY)
+            self._note_change(topic_filter)
 
     def unbind_relay(self, topic_filter: bytes, relay: Relay) -> None:
-        """Take back `bind_relay`.
+        """Take back one `bind_relay`.
 
         Raises:
             KeyError: There is none.
         """
-        del self._relay_filters[topic_filter, relay]
-        self._trie.remove(topic_filter, relay)
-        self._note_change(topic_filter)
+        if self._trie.remove(topic_filter, relay):
+            self._relays.remove(topic_filter, _RELAY)
+            self._note_change(topic_filter)
 
     def renew_relays(self) -> None:
-        """Have the routes found out anew that lead by relays: these say something else now."""
-        for topic_filter, _ in self._relay_filters:
-            self._note_change(topic_filter)
+        """Have the routes found out anew that lead by relays, when they are asked for: relays say something else now.
+
+        It costs the same however many relays there are, as it is called for each binding of a virtual host.
+        """
+        if len(self._relays):
+            self.generation += 1
+            self._change_number += 1
+            self._renewed_at = self._change_number
 
     def route(self, topic: bytes) -> Route:
         """Return the route of `topic`, the same object until a binding changes what it says."""
@@ -112,7 +119,7 @@ class Router:
             return []
         names: list[object] = []
         self._trie.match(topic, names)
-        if self._relay_filters:
+        if len(self._relays):
             return sorted({queue for name in names for queue in _queues_of(name, topic)})
         return sorted(cast("list[bytes]", names))
 
@@ -159,6 +166,11 @@ class Router:
         self._changes.match(topic, numbers)
         if any(cast("int", number) > cached.checked_at for number in numbers):
             return False
+        if self._renewed_at > cached.checked_at:
+            relays: list[object] = []
+            self._relays.match(topic, relays)
+            if relays:
+                return False
         cached.checked_at = self._change_number
         return True
 

@@ -21,6 +21,28 @@ steps = st.lists(
 )
 
 
+relay_steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("lead"), st.sampled_from(FILTERS), st.integers(0, 2)),
+        st.tuples(st.just("take back"), st.integers(0, 50)),
+        st.tuples(st.just("say"), st.integers(0, 2), st.sets(st.sampled_from([b"q1", b"q2", b"q3"]))),
+        st.tuples(st.just("bind"), st.sampled_from(FILTERS), st.sampled_from([b"q1", b"q2"])),
+        st.tuples(st.just("route"), st.sampled_from(TOPICS)),
+    ),
+    max_size=60,
+)
+
+
+class Says:
+    """A relay that leads to what it is told."""
+
+    def __init__(self):
+        self.queues = set()
+
+    def names(self, topic):
+        return [*self.queues, b"by/" + topic] if self.queues else []
+
+
 class Maker:
     """Makes routes and counts them."""
 
@@ -128,6 +150,51 @@ def test_cached_routes_are_never_stale(actions, cache_bytes):
             for topic_filter, queue in fresh_bound:
                 fresh.bind(topic_filter, queue, hides_dollar=True)
             assert names_of(router.route(arguments[0])) == names_of(fresh.route(arguments[0]))
+
+
+@given(relay_steps, st.sampled_from([1, 4_000, 1 << 20]))
+def test_routes_by_relays_are_never_stale(actions, cache_bytes):
+    router, relays, bound = Router(Maker(), CacheBudget(cache_bytes)), [Says() for _ in range(3)], []
+    for action, *arguments in actions:
+        if action == "lead":
+            bound.append((arguments[0], relays[arguments[1]]))
+            router.bind_relay(*bound[-1])
+        elif action == "take back" and bound:
+            router.unbind_relay(*bound.pop(arguments[0] % len(bound)))
+        elif action == "say":
+            relays[arguments[0]].queues = arguments[1]
+            router.renew_relays()
+        elif action == "bind":
+            router.bind(*arguments, hides_dollar=False)
+        elif action == "route":
+            generation, kept = router.generation, names_of(router.route(arguments[0]))
+            assert kept == router.matches(arguments[0])
+            assert router.generation == generation
+
+
+def test_a_relay_that_is_bound_twice_leads_until_it_is_taken_back_twice(router):
+    relay = Says()
+    relay.queues = {b"q"}
+    for _ in range(2):
+        router.bind_relay(b"a/#", relay)
+    router.unbind_relay(b"a/#", relay)
+    assert names_of(router.route(b"a/b")) == [b"by/a/b", b"q"]
+    router.unbind_relay(b"a/#", relay)
+    assert names_of(router.route(b"a/b")) == []
+    with pytest.raises(KeyError):
+        router.unbind_relay(b"a/#", relay)
+
+
+def test_what_relays_say_touches_no_route_but_theirs(router, maker):
+    relay = Says()
+    router.bind_relay(b"a/+", relay)
+    other, exact = router.route(b"x"), router.route(b"a/b")
+    relay.queues = {b"q"}
+    router.renew_relays()
+    assert router.route(b"x") is other
+    assert router.route(b"a/b") is not exact
+    assert names_of(router.route(b"a/b")) == [b"by/a/b", b"q"]
+    assert maker.made == [b"x", b"a/b", b"a/b"]
 
 
 def test_nothing_leads_from_what_the_gateway_tells_of_itself():
