@@ -7,7 +7,9 @@ from gateway.admin.explain import MissingError
 from gateway.admin.management.argument_values import told_arguments
 from gateway.admin.schemas import QueueExplanation
 from gateway.admin.view import AdminView
+from gateway.amqp.binding_terms import Terms
 from gateway.amqp.exchanges import Destination, Exchange, ExchangeTable
+from gateway.amqp.header_match import HeaderMatch
 from gateway.amqp.inventory import describe_queue
 from gateway.amqp.queue_pops import QueuePops
 
@@ -57,11 +59,10 @@ def _find_ways(table: ExchangeTable, queue: str) -> tuple[list[str], list[str]]:
     passed: dict[Exchange, None] = {}
     todo: list[tuple[Destination, str]] = [(queue, "")]
     for destination, after in todo:
-        for exchange, (_, key, match) in table.bindings_to(destination):
+        for exchange, (_, key, terms) in table.bindings_to(destination):
             if len(ways) == WAYS_MAX:
                 return ways, keys
-            asked = "" if match is None else f" ({match.kind}: {', '.join(sorted({pair[0] for pair in match.pairs}))})"
-            way = f"{exchange.name} {key}".strip() + asked + after
+            way = f"{exchange.name} {key}".strip() + _told(terms) + after
             ways.append(way)
             if exchange is table.topic_space:
                 keys.append(key)
@@ -69,3 +70,9 @@ def _find_ways(table: ExchangeTable, queue: str) -> tuple[list[str], list[str]]:
                 passed[exchange] = None
                 todo.append((exchange, f" > {way}"))
     return ways, list(dict.fromkeys(keys))
+
+
+def _told(terms: Terms) -> str:
+    if isinstance(terms, HeaderMatch):
+        return f" ({terms.kind}: {', '.join(sorted({pair[0] for pair in terms.pairs}))})"
+    return "" if terms is None else f" {terms}"

@@ -8,12 +8,12 @@ from __future__ import annotations
 from pamqp.commands import Exchange as ExchangeMethod, Queue as QueueMethod
 
 from gateway.amqp.access import EXCHANGE, QUEUE, Access
+from gateway.amqp.binding_terms import Terms
 from gateway.amqp.channel import Channel
 from gateway.amqp.definition_rows import EXCHANGE as EXCHANGE_ROW, QUEUE as QUEUE_ROW
 from gateway.amqp.errors import AmqpError
-from gateway.amqp.exchanges import CONSISTENT_HASH, HEADERS, TOPIC, Binding, Destination, Exchange
+from gateway.amqp.exchanges import CONSISTENT_HASH, TOPIC, Binding, Destination, Exchange
 from gateway.amqp.hash_choice import parse_weight
-from gateway.amqp.header_match import HeaderMatch, parse_match
 from gateway.amqp.method_answer import Answer
 from gateway.amqp.methods import arguments_of
 from gateway.amqp.queues import VirtualHost
@@ -42,7 +42,7 @@ class Binder:
         name, key = self._check_binding(channel, method)
         exchange = self._vhost.exchanges.get(method.exchange)
         queue = self._vhost.get(name, self._owner)
-        is_durable = self._bind(exchange, (queue.name, key, _match_of(exchange, method)), QUEUE, queue.name)
+        is_durable = self._bind(exchange, (queue.name, key, _terms_of(exchange, method)), QUEUE, queue.name)
         return Answer(None if method.nowait else QueueMethod.BindOk(), is_durable=is_durable)
 
     def unbind_queue(self, channel: Channel, method: QueueMethod.Unbind) -> Answer:
@@ -52,7 +52,7 @@ class Binder:
         if exchange is None or queue is None:
             is_going = (QUEUE_ROW, name) in self._vhost.taken or self._is_unkept(method.exchange)
             return Answer(QueueMethod.UnbindOk(), is_durable=is_going)
-        binding = (name, key, _match_of(exchange, method))
+        binding = (name, key, _terms_of(exchange, method))
         if binding in exchange.bindings:
             self._vhost.get(name, self._owner)
         return Answer(QueueMethod.UnbindOk(), is_durable=self._unbind(exchange, binding, QUEUE, name))
@@ -97,7 +97,7 @@ class Binder:
         self._check_exchange_binding(method)
         source = self._vhost.exchanges.get(method.source)
         destination = self._vhost.exchanges.get(method.destination)
-        binding = destination, method.routing_key, _match_of(source, method)
+        binding = destination, method.routing_key, _terms_of(source, method)
         is_durable = self._bind(source, binding, EXCHANGE, destination.name)
         return Answer(None if method.nowait else ExchangeMethod.BindOk(), is_durable=is_durable)
 
@@ -108,7 +108,7 @@ class Binder:
         destination: Destination | None = self._vhost.exchanges.find(method.destination)
         is_durable = self._is_unkept(method.source) or self._is_unkept(method.destination)
         if source is not None and destination is not None:
-            binding = (destination, method.routing_key, _match_of(source, method))
+            binding = (destination, method.routing_key, _terms_of(source, method))
             is_durable = self._unbind(source, binding, EXCHANGE, method.destination)
         return Answer(None if method.nowait else ExchangeMethod.UnbindOk(), is_durable=is_durable)
 
@@ -131,8 +131,7 @@ def find_name(channel: Channel, name: str) -> str:
     return name or channel.last_queue
 
 
-def _match_of(
+def _terms_of(
     exchange: Exchange, method: QueueMethod.Bind | QueueMethod.Unbind | ExchangeMethod.Bind | ExchangeMethod.Unbind
-) -> HeaderMatch | None:
-    """Return what a binding asks for: its arguments mean something to headers exchanges only."""
-    return parse_match(arguments_of(method.arguments)) if exchange.rule == HEADERS else None
+) -> Terms:
+    return exchange.read_terms(arguments_of(method.arguments))

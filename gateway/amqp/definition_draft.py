@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
-from pamqp import encode
-
+from gateway.amqp.binding_terms import Terms
 from gateway.amqp.definition_rows import EXCHANGE, QUEUE
 from gateway.amqp.direct_reply import is_reply_name
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchange_arguments import check_exchange_arguments, find_alternate, find_delayed_type, find_hashed_by
-from gateway.amqp.exchanges import CONSISTENT_HASH, DEFAULT, HEADERS, KINDS, Exchange, ExchangeTable
+from gateway.amqp.exchanges import CONSISTENT_HASH, DEFAULT, KINDS, Exchange, ExchangeTable
 from gateway.amqp.federation import find_downstream
 from gateway.amqp.field_table import Field
 from gateway.amqp.hash_choice import parse_weight
-from gateway.amqp.header_match import HeaderMatch, parse_match
 from gateway.amqp.queue_arguments import (
     KeptArguments,
     check_arguments,
@@ -26,6 +24,7 @@ from gateway.amqp.queue_arguments import (
 )
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
+from gateway.amqp.table_writer import encode_entries, encode_items
 
 LONGEST = 1 << 63  # a signed number of 64 bits is below
 _PLAIN = {type(None): "void", bool: "bool", float: "double"}
@@ -45,7 +44,7 @@ class DraftBinding(NamedTuple):
     source: str
     destination: str
     key: str
-    match: HeaderMatch | None
+    terms: Terms
     leads_to_exchange: bool
 
 
@@ -138,8 +137,8 @@ class HostDraft:
         is_there = self._vhost is not None and self._vhost.find(destination) is not None
         if exchange is None or not (is_there or destination in self._queues):
             return False
-        match = _find_match(exchange, key, arguments)
-        self._bindings.append(DraftBinding(source, destination, key, match, leads_to_exchange=False))
+        terms = _read_terms(exchange, key, arguments)
+        self._bindings.append(DraftBinding(source, destination, key, terms, leads_to_exchange=False))
         return True
 
     def bind_exchange(self, source: str, destination: str, key: str, arguments: Mapping[str, Any]) -> bool:
@@ -151,15 +150,10 @@ class HostDraft:
         exchange, to = self._find_source(source), self._find_source(destination)
         if exchange is None or to is None:
             return False
-        match = _find_match(exchange, key, arguments)
-        self._table.bind(exchange, (to, key, match))
-        self._bindings.append(DraftBinding(source, destination, key, match, leads_to_exchange=True))
+        terms = _read_terms(exchange, key, arguments)
+        self._table.bind(exchange, (to, key, terms))
+        self._bindings.append(DraftBinding(source, destination, key, terms, leads_to_exchange=True))
         return True
-
-    def reads_arguments(self, source: str) -> bool:
-        """Return whether the arguments of bindings that lead from an exchange mean something."""
-        exchange = self._table.find(source)
-        return exchange is not None and exchange.rule == HEADERS
 
     def _find_source(self, name: str) -> Exchange | None:
         if name == DEFAULT:
@@ -213,9 +207,9 @@ def _bind(vhost: VirtualHost, binding: DraftBinding) -> None:
     if binding.leads_to_exchange:
         destination = vhost.exchanges.find(binding.destination)
         if destination is not None:
-            vhost.bind(source, (destination, binding.key, binding.match))
+            vhost.bind(source, (destination, binding.key, binding.terms))
     elif vhost.find(binding.destination) is not None:
-        vhost.bind(source, (binding.destination, binding.key, binding.match))
+        vhost.bind(source, (binding.destination, binding.key, binding.terms))
 
 
 def read_arguments(table: Mapping[str, Any]) -> dict[str, Field]:
@@ -236,15 +230,18 @@ def _read_value(name: str, value: object) -> Field:
         return Field("long", value)
     if isinstance(value, str):
         return Field("longstr", value.encode(errors="surrogateescape"))
-    if isinstance(value, list):
-        return Field("array", encode.field_array(value)[4:])
-    return Field("table", encode.field_table(cast("dict[str, Any]", value))[4:])
+    try:
+        if isinstance(value, list):
+            return Field("array", encode_items(value))
+        return Field("table", encode_entries(cast("dict[str, Any]", value)))
+    except ValueError as error:
+        raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid arg '{name}': {error}") from error
 
 
-def _find_match(exchange: Exchange, key: str, arguments: Mapping[str, Any]) -> HeaderMatch | None:
+def _read_terms(exchange: Exchange, key: str, arguments: Mapping[str, Any]) -> Terms:
     if exchange.rule == CONSISTENT_HASH:
         parse_weight(key)
-    return parse_match(read_arguments(arguments)) if exchange.rule == HEADERS else None
+    return exchange.read_terms(read_arguments(arguments))
 
 
 def _check_same(name: str, received: object, current: object, what: str) -> None:
@@ -261,8 +258,8 @@ def _copy(name: str, vhost: VirtualHost | None, *, has_topic_space: bool) -> Exc
         if table.find(exchange.name) is None:
             table.add(_copy_exchange(exchange))
     for destination in vhost.exchanges:  # not from each exchange on: one may lead to a hundred thousand queues
-        for source, (_, key, match) in vhost.exchanges.bindings_to(destination):
-            table.bind(table.get(source.name), (table.get(destination.name), key, match))
+        for source, (_, key, terms) in vhost.exchanges.bindings_to(destination):
+            table.bind(table.get(source.name), (table.get(destination.name), key, terms))
     return table
 
 

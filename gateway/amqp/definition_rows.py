@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from core.row_format import RowFormat
+from gateway.amqp.binding_terms import Terms
 from gateway.amqp.exchanges import Binding, Exchange
 from gateway.amqp.federation import Downstream
 from gateway.amqp.field_table import Field
@@ -18,9 +19,9 @@ EXCHANGE = "x"
 BINDING = "b"
 LINK = "e"  # a binding that leads to an exchange
 DEFAULT_VHOST = "/"
-_PARTS_WITH_MATCH = 5  # kind, exchange, destination, key, match
+_PARTS_WITH_TERMS = 5  # kind, exchange, destination, key, and what it says besides
 _PLAIN_MAX = 64
-ROWS = RowFormat(2)  # since 2 there are rows of other virtual hosts than `/`
+ROWS = RowFormat(3)  # since 2 there are rows of other virtual hosts than `/`, since 3 bindings have arguments
 
 
 class Rows(Protocol):
@@ -83,19 +84,24 @@ def row_key(*parts: object) -> bytes:
 
 def binding_key(exchange: Exchange, binding: Binding) -> bytes:
     """Return the key of a binding's row, which says all of it."""
-    destination, key, match = binding
+    destination, key, terms = binding
     kind, name = (LINK, destination.name) if isinstance(destination, Exchange) else (BINDING, destination)
-    if match is None:
+    if terms is None:
         return row_key(kind, exchange.name, name, key)
-    pairs = [[header, type_name, _to_row(value)] for header, type_name, value in match.pairs]
-    return row_key(kind, exchange.name, name, key, [match.kind, pairs])
+    if isinstance(terms, str):
+        return row_key(kind, exchange.name, name, key, terms)
+    pairs = [[header, type_name, _to_row(value)] for header, type_name, value in terms.pairs]
+    return row_key(kind, exchange.name, name, key, [terms.kind, pairs])
 
 
-def load_match(parts: list[Any]) -> HeaderMatch | None:
-    """Return what the binding of a headers exchange asks for, from the parts of its key; None for any other."""
-    if len(parts) < _PARTS_WITH_MATCH:
+def load_terms(parts: list[Any]) -> Terms:
+    """Return what a binding says besides its key, from the parts of its row's key."""
+    if len(parts) < _PARTS_WITH_TERMS:
         return None
-    kind, pairs = parts[_PARTS_WITH_MATCH - 1]
+    said = parts[_PARTS_WITH_TERMS - 1]
+    if isinstance(said, str):
+        return said
+    kind, pairs = said
     return HeaderMatch(kind, tuple((header, type_name, _from_row(value)) for header, type_name, value in pairs))
 
 

@@ -6,16 +6,18 @@ Of one virtual host `amq.topic` is the one topic space: its bindings are the bro
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import cast
 
 from core.lmq.topic_space import binding_key_from_filter, filter_from_binding_key, topic_from_routing_key
 from core.lmq.topic_trie import TopicTrie
 from core.parted import OrderedMap, PartedMap
+from gateway.amqp.binding_terms import Terms, plain_terms
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.federation import FEDERATION_UPSTREAM, Downstream
+from gateway.amqp.field_table import Field
 from gateway.amqp.hash_choice import HashChoice, draw_place
-from gateway.amqp.header_match import HeaderIndex, HeaderMatch
+from gateway.amqp.header_match import HeaderIndex, HeaderMatch, parse_match
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.traits import HASH_HEADER, HashedBy, Traits
 
@@ -51,7 +53,7 @@ def exchange_right(name: str) -> str:
 
 
 class Exchange:
-    """One exchange. Binding twice is binding once.
+    """One exchange. Binding twice with the same key and arguments is binding once.
 
     Args:
         name: Its name.
@@ -94,7 +96,7 @@ class Exchange:
         self.hashed_by = hashed_by
         self.downstream = downstream
         self.bindings: OrderedMap[Binding, Binding] = OrderedMap()
-        self._by_key: PartedMap[str, dict[Destination, None]] = PartedMap({})
+        self._by_key: PartedMap[str, dict[Destination, int]] = PartedMap({})
         self._by_headers: HeaderIndex[Destination] = HeaderIndex()
         self._by_hash: HashChoice[Destination] = HashChoice()
         self._picks: list[Destination] | None = None
@@ -117,15 +119,23 @@ class Exchange:
         """Whether messages of one routing key and the same headers part here, too."""
         return self.rule == RANDOM or (self.hashed_by is not None and self.hashed_by[0] != HASH_HEADER)
 
+    def read_terms(self, arguments: Mapping[str, Field]) -> Terms:
+        """Return what a binding that leads from here says by its arguments.
+
+        Raises:
+            AmqpError: PRECONDITION_FAILED: They ask for something that headers exchanges do not know.
+        """
+        return parse_match(arguments) if self.rule == HEADERS else plain_terms(arguments)
+
     def bind(self, binding: Binding) -> bool:
         """Bind a queue or an exchange; return whether that is new."""
         if binding in self.bindings:
             return False
         self.bindings[binding] = binding
         self._picks = None
-        destination, key, match = binding
-        if match is not None:
-            self._by_headers.add(destination, match)
+        destination, key, terms = binding
+        if isinstance(terms, HeaderMatch):
+            self._by_headers.add(destination, terms)
         elif self.rule == TOPIC:
             self._trie.insert(filter_from_binding_key(key.encode()), destination)
         elif self.rule == CONSISTENT_HASH:
@@ -140,9 +150,9 @@ class Exchange:
             return False
         del self.bindings[binding]
         self._picks = None
-        destination, key, match = binding
-        if match is not None:
-            self._by_headers.remove(destination, match)
+        destination, key, terms = binding
+        if isinstance(terms, HeaderMatch):
+            self._by_headers.remove(destination, terms)
         elif self.rule == TOPIC:
             self._trie.remove(filter_from_binding_key(key.encode()), destination)
         elif self.rule == CONSISTENT_HASH:
@@ -155,12 +165,14 @@ class Exchange:
         bound = self._by_key.get(key)
         if bound is None:
             bound = self._by_key[key] = {}
-        bound[destination] = None
+        bound[destination] = bound.get(destination, 0) + 1  # bindings of one key differ by their arguments
 
     def _drop_by_key(self, key: str, destination: Destination) -> None:
         bound = self._by_key.get(key)
         assert bound is not None
-        del bound[destination]
+        bound[destination] -= 1
+        if not bound[destination]:
+            del bound[destination]
         if not bound:
             self._by_key.pop(key)
 
@@ -215,7 +227,7 @@ class Exchange:
         if self.rule == DIRECT:
             return [(destination, key) for destination in self._by_key.get(key) or ()]
         if self._goes_to_all(traits):
-            return [(destination, bound) for destination, bound, _ in self.bindings]
+            return list(dict.fromkeys((destination, bound) for destination, bound, _ in self.bindings))
         if self.rule == HEADERS:
             return [(one, match.kind) for one, match in dict.fromkeys(self._by_headers.find(traits.headers))]
         if self.rule in CHOOSING:
@@ -247,8 +259,8 @@ CHOOSING = (CONSISTENT_HASH, MODULUS_HASH, RANDOM)
 """The types that give each message to one of their bindings."""
 Destination = str | Exchange
 """What a binding leads to: a queue, by its name, or an exchange."""
-Binding = tuple[Destination, str, HeaderMatch | None]
-"""What it leads to, its key, and of a headers exchange what it asks for."""
+Binding = tuple[Destination, str, Terms]
+"""What it leads to, its key, and what it says besides."""
 
 
 def _unique_name(destination: Destination) -> bytes:
@@ -285,7 +297,7 @@ class ExchangeTable:
         self._on_topic_bound = on_topic_bound
         self._on_topic_unbound = on_topic_unbound
         self._on_changed = on_changed
-        self._by_destination: PartedMap[Destination, dict[tuple[Exchange, str, HeaderMatch | None], None]]
+        self._by_destination: PartedMap[Destination, dict[tuple[Exchange, str, Terms], None]]
         self._by_destination = PartedMap({})
         self._exchanges = {
             name: Exchange(name, kind, durable=True, auto_delete=False, internal=name == AMQ_TRACE)
@@ -335,11 +347,11 @@ class ExchangeTable:
         """Bind a queue or an exchange to an exchange; return whether that is new."""
         if not exchange.bind(binding):
             return False
-        destination, key, match = binding
+        destination, key, terms = binding
         bound = self._by_destination.get(destination)
         if bound is None:
             bound = self._by_destination[destination] = {}
-        bound[exchange, key, match] = None
+        bound[exchange, key, terms] = None
         if exchange is self.topic_space:
             self._on_topic_bound(key, destination)
         self.note_change()
@@ -349,10 +361,10 @@ class ExchangeTable:
         """Take a binding back; return whether it was there."""
         if not exchange.unbind(binding):
             return False
-        destination, key, match = binding
+        destination, key, terms = binding
         bound = self._by_destination.get(destination)
         assert bound is not None
-        del bound[exchange, key, match]
+        del bound[exchange, key, terms]
         if not bound:
             self._by_destination.pop(destination)
         if exchange is self.topic_space:
@@ -375,6 +387,6 @@ class ExchangeTable:
     def bindings_to(self, destination: Destination) -> list[tuple[Exchange, Binding]]:
         """Return the bindings that lead to a queue or an exchange, each with the exchange that it leads from."""
         return [
-            (exchange, (destination, key, match))
-            for exchange, key, match in self._by_destination.get(destination) or ()
+            (exchange, (destination, key, terms))
+            for exchange, key, terms in self._by_destination.get(destination) or ()
         ]

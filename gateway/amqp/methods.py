@@ -6,8 +6,9 @@ pamqp names the methods, their arguments and types; its own decoder trusts lengt
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from functools import lru_cache
-from typing import cast
+from typing import Any, cast
 
 from pamqp import base, commands, decode, encode
 from pamqp.commands import Basic
@@ -109,8 +110,16 @@ def arguments_of(table: object) -> dict[str, Field]:
     return cast("dict[str, Field]", table or {})
 
 
-def encode_method(method: base.Frame, channel: int) -> bytes:
-    """Return the frame of `method`; names are as the peer gave them, also where pamqp would not make such a one."""
+def encode_method(
+    method: base.Frame, channel: int, write_table: Callable[[dict[str, Any]], bytes] = encode.field_table
+) -> bytes:
+    """Return the frame of `method`; names are as the peer gave them, also where pamqp would not make such a one.
+
+    Args:
+        method: It.
+        channel: Its channel.
+        write_table: Returns a table with its length.
+    """
     parts = [method.index.to_bytes(4, "big")]
     bits = -1
     count = 0
@@ -124,7 +133,7 @@ def encode_method(method: base.Frame, channel: int) -> bytes:
         if bits >= 0:
             parts.append(bytes((bits,)))
             bits, count = -1, 0
-        parts.append(encode.by_type(value, kind))
+        parts.append(write_table(value or {}) if kind == "table" else encode.by_type(value, kind))
     if bits >= 0:
         parts.append(bytes((bits,)))
     return encode_frame(1, channel, b"".join(parts))

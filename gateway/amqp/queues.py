@@ -28,7 +28,7 @@ from gateway.amqp.definition_rows import (
     exchange_row,
     load_arguments,
     load_exchange,
-    load_match,
+    load_terms,
     queue_row,
     row_key,
 )
@@ -135,7 +135,7 @@ class VirtualHost:
         exchange = self.exchanges.find(parts[1])
         destination = self.exchanges.find(parts[2]) if parts[0] == LINK else parts[2]
         if exchange is not None and (parts[0] == LINK or destination in self._queues) and destination is not None:
-            self.exchanges.bind(exchange, (destination, parts[3], load_match(parts)))
+            self.exchanges.bind(exchange, (destination, parts[3], load_terms(parts)))
         else:  # a process was killed before all bindings of what was deleted were forgotten
             self._table.delete(row_key(*parts))
 

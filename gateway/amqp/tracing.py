@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.lmq.topic_space import topic_from_routing_key
+from gateway.amqp.binding_terms import Terms
 from gateway.amqp.exchanges import CHOOSING, DEFAULT, DIRECT, HEADERS, TOPIC, Exchange, ExchangeTable
 from gateway.amqp.header_match import HeaderMatch
 from gateway.amqp.routing import alternate_of
@@ -59,17 +60,17 @@ def say_why_not(table: ExchangeTable, trace: Trace, queue: str, key: str, traits
     if not bindings:
         return ["the queue is bound to no exchange"]
     said = []
-    for exchange, (_, bound_key, match) in bindings:
+    for exchange, (_, bound_key, terms) in bindings:
         if exchange not in trace.passed:
             said.append(f"exchange '{exchange.name}' is bound to it, but is not reached from exchange '{start.name}'")
         else:
-            said.append(f"exchange '{exchange.name}': {_why(exchange, bound_key, match, key, traits)}")
+            said.append(f"exchange '{exchange.name}': {_why(exchange, bound_key, terms, key, traits)}")
     return said
 
 
-def _why(exchange: Exchange, bound_key: str, match: HeaderMatch | None, key: str, traits: Traits) -> str:
-    if match is not None or exchange.rule == HEADERS:
-        return _why_headers(match, traits)
+def _why(exchange: Exchange, bound_key: str, terms: Terms, key: str, traits: Traits) -> str:
+    if exchange.rule == HEADERS:
+        return _why_headers(terms if isinstance(terms, HeaderMatch) else None, traits)
     if exchange.rule == DIRECT:
         return f"the binding key is '{bound_key}', the routing key '{key}'"
     if exchange.rule == TOPIC:

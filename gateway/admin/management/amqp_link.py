@@ -19,7 +19,9 @@ from gateway.admin.management.any_names import Consume, Get, OpenConnection
 from gateway.admin.management.failures import bad_request, busy, not_found
 from gateway.admin.view import AdminView
 from gateway.amqp.handler import AmqpHandler
+from gateway.amqp.methods import encode_method
 from gateway.amqp.reply_codes import ReplyCode
+from gateway.amqp.table_writer import encode_table
 from gateway.auth.credentials import GUEST, OWN_PEER
 from gateway.net.protocol import Transport
 
@@ -257,8 +259,12 @@ class AmqpLink(Transport):
             frame_, commands.Connection.StartOk | commands.Connection.TuneOk | commands.Connection.Open
         )
         try:
-            self._outgoing += frame.marshal(frame_, 0 if is_of_connection else CHANNEL)
-        except (TypeError, ValueError) as error:  # a name or a property that is too long
+            channel = 0 if is_of_connection else CHANNEL
+            if isinstance(frame_, base.Frame):
+                self._outgoing += encode_method(frame_, channel, encode_table)
+            else:
+                self._outgoing += frame.marshal(frame_, channel)
+        except (TypeError, ValueError, OverflowError) as error:  # a name, a property or a number that is too long
             raise bad_request(str(error)) from error
         self._pump_soon()
 

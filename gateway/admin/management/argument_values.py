@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
+from gateway.amqp.binding_terms import Terms
 from gateway.amqp.exchange_arguments import ALTERNATE, DELAYED_TYPE
 from gateway.amqp.exchanges import Exchange
 from gateway.amqp.federation import told_downstream
 from gateway.amqp.field_table import Field
-from gateway.amqp.header_match import X_MATCH, HeaderMatch
+from gateway.amqp.header_match import X_MATCH
 
 
 def told_arguments(arguments: Mapping[str, Field]) -> dict[str, object]:
@@ -35,8 +37,11 @@ def exchange_arguments(exchange: Exchange) -> dict[str, object]:
     return told
 
 
-def binding_arguments(match: HeaderMatch | None) -> dict[str, object]:
+def binding_arguments(terms: Terms) -> dict[str, object]:
     """Return the arguments that a binding was made with."""
-    if match is None:
+    if terms is None:
         return {}
-    return {X_MATCH: match.kind, **{name: told_value(value) for name, _, value in match.pairs}}
+    if isinstance(terms, str):
+        told: dict[str, object] = json.loads(terms)
+        return told
+    return {X_MATCH: terms.kind, **{name: told_value(value) for name, _, value in terms.pairs}}

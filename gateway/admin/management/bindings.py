@@ -35,8 +35,8 @@ from gateway.admin.rosters.rows_part import DefaultBindings
 from gateway.admin.rosters.walked_parts import OrderedPart
 from gateway.admin.routes import Routes
 from gateway.admin.view import AdminView, View
-from gateway.amqp.exchanges import HEADERS, Binding, Exchange
-from gateway.amqp.header_match import ALL, X_MATCH
+from gateway.amqp.definition_draft import read_arguments
+from gateway.amqp.exchanges import Binding, Exchange
 from gateway.amqp.queues import VirtualHost
 
 BINDINGS = Routes()
@@ -108,7 +108,8 @@ async def bind(
         else:
             lead = BindExchange(0, destination, exchange.name, wanted.routing_key, False, wanted.arguments)  # noqa: FBT003
             await link.call(lead, ExchangeMethod.BindOk)
-    key = properties_key(wanted.routing_key, {X_MATCH: ALL, **wanted.arguments} if exchange.rule == HEADERS else {})
+    terms = exchange.read_terms(read_arguments(wanted.arguments))
+    key = properties_key(wanted.routing_key, binding_arguments(terms))
     return Response(status_code=201, headers={"Location": f"{quote(destination, safe='')}/{quote(key, safe='~')}"})
 
 
@@ -217,8 +218,8 @@ def _to_queue(place: VirtualHost, queue: str) -> Iterator[Placed]:
 
 def tell_binding(placed: Placed) -> Item:
     """Return a binding as the API tells it."""
-    vhost, source, (destination, key, match) = placed
-    arguments = binding_arguments(match)
+    vhost, source, (destination, key, terms) = placed
+    arguments = binding_arguments(terms)
     return {
         "source": source,
         "vhost": vhost.name,

@@ -91,7 +91,7 @@ def _tell_exchanges(vhost: VirtualHost) -> Iterator[Told | None]:
 
 
 def _tell_bindings(vhost: VirtualHost, exchange: Exchange) -> Iterator[Told | None]:
-    for destination, key, match in exchange.bindings:
+    for destination, key, terms in exchange.bindings:
         if isinstance(destination, Exchange):
             kind, name, is_durable = "exchange", destination.name, destination.is_durable
         else:
@@ -109,6 +109,6 @@ def _tell_bindings(vhost: VirtualHost, exchange: Exchange) -> Iterator[Told | No
                 "destination": name,
                 "destination_type": kind,
                 "routing_key": key,
-                "arguments": binding_arguments(match),
+                "arguments": binding_arguments(terms),
             },
         )

@@ -303,9 +303,7 @@ class Plan:
             return
         draft = self._draft(said.vhost)
         bind = draft.bind_exchange if said.destination_type == "exchange" else draft.bind_queue
-        if self._try(what, "bindings", lambda: bind(said.source, said.destination, said.routing_key, said.arguments)):
-            is_read = bool(said.arguments) and draft.reads_arguments(said.source)
-            self._leave_out_arguments(() if is_read else said.arguments, what)
+        self._try(what, "bindings", lambda: bind(said.source, said.destination, said.routing_key, said.arguments))
 
     def _leave_out_arguments(self, names: Iterable[str], what: str) -> None:
         """Say which arguments of what is taken are not kept."""

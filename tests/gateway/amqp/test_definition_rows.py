@@ -10,7 +10,7 @@ from gateway.amqp.definition_rows import (
     exchange_row,
     load_arguments,
     load_exchange,
-    load_match,
+    load_terms,
 )
 from gateway.amqp.exchanges import Exchange
 from gateway.amqp.field_table import Field
@@ -49,8 +49,9 @@ def test_what_a_binding_asks_for_comes_back_from_its_key(destination):
     match = parse_match(said)
     parts = json.loads(binding_key(make(), (destination, "k", match)))
     assert parts[:4] == (["b", "x", "q", "k"] if destination == "q" else ["e", "x", "y", "k"])
-    assert load_match(parts) == match
-    assert load_match(json.loads(binding_key(make(), (destination, "k", None)))) is None
+    assert load_terms(parts) == match
+    for terms in (None, '{"a": [1, "\\u00fc"]}'):
+        assert load_terms(json.loads(binding_key(make(), (destination, "k", terms)))) == terms
 
 
 def test_arguments_come_back_with_their_types():

@@ -47,6 +47,27 @@ def test_binding_twice_is_binding_once(kind):
     assert exchange.destinations("k", Traits("k")) == (["q"] if kind == "fanout" else [])
 
 
+ANY_BINDING = st.tuples(st.sampled_from("pq"), st.sampled_from(["a", "b", "#"]), st.sampled_from([None, "1", "2"]))
+
+
+@given(st.sampled_from(["direct", "fanout", "topic"]), st.lists(st.tuples(st.booleans(), ANY_BINDING), max_size=20))
+def test_bindings_that_differ_by_their_arguments_are_as_many_and_give_a_message_once(kind, steps):
+    exchange, bound = make(kind), {}
+    for is_bound, binding in steps:
+        if is_bound:
+            assert exchange.bind(binding) == (binding not in bound)
+            bound[binding] = None
+        else:
+            assert exchange.unbind(binding) == (binding in bound)
+            bound.pop(binding, None)
+        assert list(exchange.bindings) == list(bound)
+        for said in "ab":
+            keys = {"fanout": "ab#", "topic": f"{said}#", "direct": said}[kind]
+            expected = {one for one, key, _ in bound if key in keys}
+            assert sorted(exchange.destinations(said, Traits(said))) == sorted(expected)
+            assert {one for one, _ in exchange.reaching(said, Traits(said))} == expected
+
+
 def naive_match(pattern, words):
     if not pattern:
         return not words

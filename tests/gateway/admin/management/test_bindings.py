@@ -65,6 +65,28 @@ async def test_exchanges_and_headers_are_bound(tmp_path):
         assert (await client.delete(f"{between}/~")).status_code == 204
 
 
+async def test_bindings_of_one_key_are_made_told_and_taken_back_by_their_arguments(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        declare(gateway, "q")
+        every = [{}, {"a": 1}, {"a": "1"}, {"n": None, "f": 0.1, "l": [1e39, "x"], "t": {"k": True}}]
+        asked = [{"routing_key": "k", "arguments": one} for one in (*every, every[1])]
+        for way, end in (("amq.topic/q/q", "q"), ("amq.direct/e/amq.fanout", "amq.fanout")):
+            between = f"/api/bindings/%2F/e/{way}"
+            made = [await client.post(between, json=one) for one in asked]
+            names = [answer.headers["location"].removeprefix(f"{end}/") for answer in made]
+            assert (len(set(names)), names[1]) == (4, names[4])
+            told = (await client.get(between)).json()
+            assert [(one["arguments"], one["properties_key"]) for one in told] == list(zip(every, names, strict=False))
+            for i, name in enumerate(names[:4]):
+                assert (await client.delete(f"{between}/{name}")).status_code == 204
+                assert (await client.get(between)).json() == told[i + 1 :]
+        too_long = await client.post("/api/bindings/%2F/e/amq.topic/q/q", json={"arguments": {"x" * 256: 1}})
+        assert (too_long.status_code, too_long.json()["reason"]) == (
+            400,
+            "a name in a table has 256 bytes, more than 255",
+        )
+
+
 async def test_what_is_not_there_cannot_be_bound(tmp_path):
     async with managed_gateway(tmp_path) as (_, client):
         answer = await client.post("/api/bindings/%2F/e/amq.direct/q/none", json={})

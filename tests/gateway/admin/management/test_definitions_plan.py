@@ -217,10 +217,17 @@ def test_arguments_that_are_not_kept_are_told_each_time(world):
         assert run(world, file).left_out == [
             "argument 'note' of exchange 'x' in vhost 'v': it has no meaning here",
             "argument 'steps' of queue 'q' in vhost 'v': it has no meaning here",
-            "argument 'since' of binding from 'x' to queue 'q' in vhost 'v': it has no meaning here",
         ]
     queues = [item for section, item in told(world) if section == "queues"]
     assert queues[0]["arguments"] == {"rate": 1.5, "team": "blue", "x-max-length": 3}
+
+
+def test_bindings_that_differ_by_their_arguments_are_imported_and_told_again(world):
+    of_all_sorts = {"since": 7, "steps": [1, "two", None], "by": {"team": "blue", "rate": 1.5}, "x-match": "any"}
+    bindings = [{**BINDING, "arguments": arguments} for arguments in ({}, {"since": 7}, {"since": "7"}, of_all_sorts)]
+    for _ in range(2):
+        assert run(world, {**FILE, "bindings": bindings}).left_out == []
+        assert [item for section, item in told(world) if section == "bindings"] == bindings
 
 
 def test_file_of_one_virtual_host_goes_into_the_one_that_is_named(world):
