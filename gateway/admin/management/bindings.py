@@ -26,6 +26,7 @@ from gateway.admin.management.places import (
     get_exchange,
     get_queue,
     get_vhost,
+    real_name,
     see_vhost,
 )
 from gateway.admin.paths import PathName
@@ -106,8 +107,8 @@ async def bind(
             queue = BindQueue(0, destination, exchange.name, wanted.routing_key, False, wanted.arguments)  # noqa: FBT003
             await link.call(queue, QueueMethod.BindOk)
         else:
-            lead = BindExchange(0, destination, exchange.name, wanted.routing_key, False, wanted.arguments)  # noqa: FBT003
-            await link.call(lead, ExchangeMethod.BindOk)
+            told = (0, real_name(destination), exchange.name, wanted.routing_key)
+            await link.call(BindExchange(*told, False, wanted.arguments), ExchangeMethod.BindOk)  # noqa: FBT003
     terms = exchange.read_terms(read_arguments(wanted.arguments))
     key = properties_key(wanted.routing_key, binding_arguments(terms))
     return Response(status_code=201, headers={"Location": f"{quote(destination, safe='')}/{quote(key, safe='~')}"})

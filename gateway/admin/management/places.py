@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 from gateway.admin.login import Caller, not_in
 from gateway.admin.management.failures import not_found
+from gateway.admin.paths import DEFAULT_EXCHANGE
 from gateway.admin.view import AdminView
 from gateway.amqp.exchanges import Exchange
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
 
 Scope = frozenset[str] | None  # names of virtual hosts; None: all of them
-DEFAULT_EXCHANGE = "amq.default"  # what the exchange without a name is called in paths
 
 
 def find_scope(view: AdminView, caller: Caller, vhost: str | None) -> Scope:

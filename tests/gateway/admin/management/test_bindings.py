@@ -100,3 +100,30 @@ async def test_a_binding_is_called_by_its_key_and_arguments():
     assert properties_key("a~b", {}) == "a%7Eb"
     assert properties_key("w.*.#/x y", {}) == "w.%2A.%23%2Fx+y"
     assert properties_key("a", {"b": 1}) == properties_key("a", {"b": 1}) != properties_key("a", {"b": 2})
+
+
+@pytest.mark.parametrize("name", ["", "amq.default"])
+async def test_the_exchange_without_a_name_is_asked_for_by_either_name(tmp_path, name):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        declare(gateway, "q")
+        (binding,) = (await client.get("/api/queues/%2F/q/bindings")).json()
+        assert (binding["source"], binding["routing_key"], binding["properties_key"]) == ("", "q", "q")
+        exchange, between = f"/api/exchanges/%2F/{name}", f"/api/bindings/%2F/e/{name}"
+        for path, told in (
+            (f"{exchange}/bindings/source", [binding]),
+            (f"{exchange}/bindings/destination", []),
+            (f"{between}/q/q", [binding]),
+            (f"{between}/q/q/q", binding),
+            (f"{between}/e/amq.topic", []),
+        ):
+            answer = await client.get(path)
+            assert (answer.status_code, answer.json()) == (200, told)
+        said = {"routing_key": "q", "payload": "x", "payload_encoding": "string", "properties": {}}
+        assert (await client.post(f"{exchange}/publish", json=said)).json() == {"routed": True}
+        for refused in (
+            await client.post(f"{between}/q/q", json={"routing_key": "k"}),
+            await client.delete(f"{between}/q/q/q"),
+            await client.post(f"{between}/e/amq.topic", json={}),
+            await client.post("/api/bindings/%2F/e/amq.topic/e/amq.default", json={}),
+        ):
+            assert refused.status_code == 401
