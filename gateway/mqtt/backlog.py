@@ -30,12 +30,16 @@ class RetainedWalk:
         matches: Topic and record of each.
         qos: The QoS granted.
         subscription: Whose they are.
+        until: The version before which they were stored; the walk may give others, too.
     """
 
-    __slots__ = ("_matches", "catch_up", "is_over", "qos", "subscription")
+    __slots__ = ("_matches", "catch_up", "is_over", "qos", "subscription", "until")
 
-    def __init__(self, matches: Iterator[tuple[bytes, bytes] | None], qos: int, subscription: Subscription) -> None:
+    def __init__(
+        self, matches: Iterator[tuple[bytes, bytes] | None], qos: int, subscription: Subscription, until: int
+    ) -> None:
         self.qos = qos
+        self.until = until
         self.subscription = subscription
         self.catch_up: CatchUp | None = None
         self.is_over = False
@@ -109,14 +113,16 @@ class CatchUpWalk:
         self._found = array("q")
 
 
-def make_walk(retained: RetainedMessages, subscription: Subscription, qos: int) -> RetainedWalk | CatchUpWalk | None:
+def make_walk(
+    retained: RetainedMessages, subscription: Subscription, qos: int, until: int
+) -> RetainedWalk | CatchUpWalk | None:
     """Return the way of the retained messages that a subscription is owed, None where it is owed none."""
     catch_up = subscription.session.find_catch_up(subscription.topic_filter)
     topic_filter = plain_filter(subscription.topic_filter)
     if catch_up is not None:
         return CatchUpWalk(retained.walk_versions(topic_filter), retained.find, subscription, catch_up)
     if subscription.floor_slot == NO_SLOT and len(retained):
-        return RetainedWalk(retained.walk(topic_filter), qos, subscription)
+        return RetainedWalk(retained.walk(topic_filter), qos, subscription, until)
     return None
 
 

@@ -89,6 +89,17 @@ class Delivery(Redelivery):
         feed = self._feeds.get(subscription.queue_ref)
         if feed is not None and subscription.state == BEHIND:
             feed.note_slow(subscription)
+        if not qos and subscription.is_blocked:  # it needs no room in the window any more
+            subscription.is_blocked = False
+            subscription.session.blocked.remove(subscription)
+            self.want(subscription)
+
+    def set_aside(self, subscription: Subscription) -> None:
+        """Send no more to a subscription until it is started again, from where it is now: it loses nothing by that."""
+        feed = self._feeds.get(subscription.queue_ref)
+        if feed is not None:
+            feed.spare(subscription)
+        self.stop(subscription)
 
     def stop(self, subscription: Subscription) -> None:
         """Send no more to a subscription; it knows its position then."""
@@ -214,12 +225,11 @@ class Delivery(Redelivery):
                 session.blocked.append(subscription)
             return 0
         feed = self._feeds[subscription.queue_ref]
-        batch = self.batch
         limit = min(limit, feed.gap(subscription) or limit)
         if not self._read_behind(subscription, limit):
             feed.wait_for(subscription)
             return 0
-        sent = self._send_batch(subscription) if batch.count else 0
+        sent = self._send_batch(subscription)
         is_behind = not feed.place(subscription)
         if subscription.is_replay:
             sent += SCAN_COST
@@ -260,6 +270,10 @@ class Delivery(Redelivery):
         session = subscription.session
         encoder = self.encoder
         batch = self.batch
+        if not batch.count:
+            if subscription.floor_slot != NO_SLOT:  # all was left out: the log need not keep it for this one
+                keep_places(self, subscription, subscription.position)
+            return 0
         form = self._form_of(subscription)
         if subscription.qos:
             window = session.open_window(self.inflight_max)

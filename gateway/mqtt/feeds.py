@@ -302,6 +302,11 @@ class FilterFeed(Reader):
             self._slow.append(subscription)
             self._slowest = _NOT_KNOWN
 
+    def spare(self, subscription: Subscription) -> None:
+        """Have a subscription lose nothing when it is removed."""
+        if subscription in self._slow:
+            self._slow.remove(subscription)
+
     def _meet(self) -> None:
         """Take in those ahead that the feed has come to; where none is abreast, go to the next of them."""
         if not self._abreast and self._ahead:
@@ -399,7 +404,7 @@ def enter(desk: Desk, subscription: Subscription) -> None:
 
 def keep_places(desk: Desk, subscription: Subscription, position: int) -> None:
     """Write down that a durable subscription was sent everything before `position`."""
-    desk.places.set(subscription.sent_slot, position)
+    desk.places.set(subscription.sent_slot, max(position, subscription.dup_until))  # what was sent ever is sent again
     window = subscription.session.window
     if window is None or not window.count_of(subscription.source):
         desk.places.set(subscription.floor_slot, position)

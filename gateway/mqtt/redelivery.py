@@ -17,7 +17,7 @@ from gateway.mqtt.inflight import EXACT_RECEIVED, EXACT_SENT, ID_COUNT, ONCE_SEN
 from gateway.mqtt.packets import LEVEL_5, RETAIN_AS_PUBLISHED
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, OLD_FORM, Form
 from gateway.mqtt.session import Session, Subscription
-from gateway.mqtt.sieve import fits, make_form
+from gateway.mqtt.sieve import TOO_LARGE, fits, make_form
 
 TURN_BYTES_MAX = 8 * 1024 * 1024  # what those behind are sent in one turn: 32 times a read of a busy publisher
 RETAINED_TURN_NS = (
@@ -50,9 +50,9 @@ class Redelivery(Desk):
         """Begin with all subscriptions: nothing is left to be sent again."""
         raise NotImplementedError
 
-    def send_retained(self, subscription: Subscription, qos: int) -> None:
-        """Send the retained messages that match, as the window and the outlet allow."""
-        walk = make_walk(self.broker.retained, subscription, qos)
+    def send_retained(self, subscription: Subscription, qos: int, until: int = _ALL) -> None:
+        """Send the retained messages that match, before a version, as the window and the outlet allow."""
+        walk = make_walk(self.broker.retained, subscription, qos, until)
         if walk is None:
             return  # there is none, or was none at the SUBSCRIBE: what came since comes by the queue
         backlog = self._backlog_of(subscription.session)
@@ -115,21 +115,44 @@ class Redelivery(Desk):
                 return self._send_release(session, number)
             count_max = BATCH_COUNT_MAX if session.pace is None else session.pace.room(self.now_ms)
             count = backlog.read_again(window, number, self.batch, self._one, min(count_max, BATCH_COUNT_MAX))
-            if count > 0:
-                break
             if count == AWAY:
                 return 0  # it is woken
-            self.metrics.drop("expired")
+            fitting = self._count_fitting(session, window.source_of(number), number, count)
+            if fitting:
+                break
+            self.metrics.drop(TOO_LARGE if count else "expired")
             self.let_go(session, window, number)
+        count = fitting
         backlog.resend_from = number + count
         subscription = session.sources[window.source_of(number)]
         batch = self.batch if subscription is not None else self._one
         retain = int(batch is self._one)
         qos = _EXACT if window.state_of(number) == EXACT_SENT else 1
-        form = Form(session.level, self.now_ms) if subscription is None else self._form_of(subscription)
+        identifier = self._identifier_of(session, number)
+        form = Form(session.level, self.now_ms, identifier) if subscription is None else self._form_of(subscription)
         data = self.encoder.encode(batch, qos, number % ID_COUNT + 1, _ALL, retain, form)
         self._note_again(session)
         return self._write(session, data, batch)
+
+    def _count_fitting(self, session: Session, source: int, number: int, count: int) -> int:
+        """Return how many of `count` messages that were read again the client takes, up to the first too large one."""
+        if not session.packet_bytes_max or not count:
+            return count
+        subscription = session.sources[source]
+        batch = self._one if subscription is None else self.batch
+        identifier = self._identifier_of(session, number) if subscription is None else subscription.identifier
+        for i in range(count):
+            if not fits(batch, i, session, 1, identifier):
+                batch.count = i
+                return i
+        return count
+
+    @staticmethod
+    def _identifier_of(session: Session, number: int) -> int:
+        """Return the identifier of the subscription that a retained message in flight is for, 0 where it has none."""
+        catch_up = (session.retained_inflight or {}).get(number)
+        subscription = None if catch_up is None else session.subscriptions.get(catch_up.topic_filter)
+        return 0 if subscription is None else subscription.identifier
 
     def _send_release(self, session: Session, number: int) -> int:
         """Send the PUBREL of a message at QoS 2 that the client has; return how many bytes."""
@@ -156,10 +179,13 @@ class Redelivery(Desk):
         session = walk.subscription.session
         version = self.broker.retained.version_of(record)
         self.drop_expired(self._one, self.now_ms)
-        if not self._one.count or (session.packet_bytes_max and not fits(self._one, 0, walk.subscription)):
+        identifier = walk.subscription.identifier
+        if walk.catch_up is None and version >= walk.until:
+            return  # it came after the SUBSCRIBE
+        if not self._one.count or (session.packet_bytes_max and not fits(self._one, 0, session, walk.qos, identifier)):
             return
         first_id = session.open_window(self.inflight_max).next_id() if walk.qos else 1
-        form = Form(session.level, self.now_ms, walk.subscription.identifier)  # no aliases: it may not be sent yet
+        form = Form(session.level, self.now_ms, identifier)  # no aliases: it may not be sent yet
         data = self.encoder.encode(self._one, walk.qos, first_id, -1, 1, form)
         is_numbered = self.encoder.id_count > 0
         catch_up = walk.catch_up

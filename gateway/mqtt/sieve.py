@@ -39,7 +39,8 @@ def keep_wanted(batch: StoredBatch, subscription: Subscription) -> list[int]:
         keep(batch, lambda i: own not in bytes(batch.buf[batch.properties_start[i] : batch.properties_end[i]]))
     if not subscription.session.packet_bytes_max:
         return []
-    too_large = [batch.queue_offset[i] for i in range(batch.count) if not fits(batch, i, subscription)]
+    session, qos, identifier = subscription.session, subscription.qos, subscription.identifier
+    too_large = [batch.queue_offset[i] for i in range(batch.count) if not fits(batch, i, session, qos, identifier)]
     if too_large:
         left_out = set(too_large)
         keep(batch, lambda i: batch.queue_offset[i] not in left_out)
@@ -96,16 +97,15 @@ def find_decider(may: Permissions | None, action: str, name: bytes) -> str:
     )
 
 
-def fits(batch: StoredBatch, i: int, subscription: Subscription) -> bool:
+def fits(batch: StoredBatch, i: int, session: Session, qos: int, identifier: int) -> bool:
     """Return whether the client takes a packet as large as message `i` needs, MQTT-3.1.2-24."""
-    session = subscription.session
     length = 2 + batch.topic_end[i] - batch.topic_start[i] + batch.body_end[i] - batch.body_start[i]
-    if subscription.qos and (batch.flag[i] & FLAG_MARK_MASK != FLAG_MARK or batch.flag[i] & FLAG_QOS_MASK):
+    if qos and (batch.flag[i] & FLAG_MARK_MASK != FLAG_MARK or batch.flag[i] & FLAG_QOS_MASK):
         length += 2
     if session.level == LEVEL_5:
         start, end = batch.properties_start[i], batch.properties_end[i]
         block = bytearray(block_bytes_max(end - start) + 8)
-        length += BlockWriter().write(batch.buf, start, end, 0, subscription.identifier, block, 0)
+        length += BlockWriter().write(batch.buf, start, end, 0, identifier, block, 0)
     return 1 + len(write_varint(length)) + length <= session.packet_bytes_max
 
 

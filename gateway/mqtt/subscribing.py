@@ -46,17 +46,16 @@ GRANTED_QOS_MAX = 2
 
 
 class GrantedFilter(NamedTuple):
-    """A filter of a SUBSCRIBE, the code that it is answered with, and whether retained messages are sent for it."""
+    """A filter of a SUBSCRIBE, the code of its answer, and whether retained messages are sent for it, and which."""
 
     topic_filter: bytes
     code: int
     wants_retained: bool
+    retained_until: int = 0  # those before this version: what came after the SUBSCRIBE comes by the queue
 
 
 Granted = list[GrantedFilter]
-Steps = Iterator[
-    Opening | Asking | None
-]  # work that is done step by step; an opening is to be over before the next step
+Steps = Iterator[Opening | Asking | None]  # of work; an opening is to be over before the next step
 
 
 class Plan(NamedTuple):
@@ -231,11 +230,8 @@ class Subscribing:
         granted = min(options & QOS_MASK, GRANTED_QOS_MAX)
         handling = options & HANDLING_MASK
         shares = is_shared(topic_filter)
-        wants_retained = (
-            not shares
-            and not is_replay(topic_filter)
-            and (handling == 0 or (handling == HANDLING_NEW and found is None))
-        )
+        is_time = handling == 0 or (handling == HANDLING_NEW and found is None)
+        wants_retained = is_time and not shares and not is_replay(topic_filter)
         if refused is None and found is None:
             found = session.subscriptions[topic_filter] = self._make(session, topic_filter, granted, now_ms)
             self.subscription_count += 1
@@ -245,9 +241,10 @@ class Subscribing:
         if refused is not None or found is None:
             return GrantedFilter(topic_filter, refused or ReasonCode.UNSPECIFIED_ERROR, wants_retained=False)
         self._set_options(found, granted, options & (NO_LOCAL | RETAIN_AS_PUBLISHED), identifier)
-        retained_until = self._broker.next_version if wants_retained and len(self._broker.retained) else 0
-        self._sessions.keep_subscription(found, self._delivery.position_of(found), retained_until)
-        return GrantedFilter(topic_filter, granted, wants_retained)
+        until = self._broker.next_version
+        owed_until = until if wants_retained and len(self._broker.retained) else 0
+        self._sessions.keep_subscription(found, self._delivery.position_of(found), owed_until)
+        return GrantedFilter(topic_filter, granted, wants_retained, until)
 
     def _make(self, session: Session, topic_filter: bytes, qos: int, now_ms: int) -> Subscription:
         queue_ref = self.bind(topic_filter)
@@ -285,21 +282,22 @@ class Subscribing:
 
     def _set_options(self, subscription: Subscription, qos: int, options: int, identifier: int) -> None:
         """Go by what a SUBSCRIBE says, also where it changes a subscription that there is, MQTT-3.8.4-3."""
-        if subscription.qos != qos:
-            self._delivery.change_qos(subscription, qos)
         subscription.options = options
         subscription.identifier = identifier
         is_solo = has_own_form(subscription)
         if is_solo != subscription.is_solo:
-            self._delivery.stop(subscription)
+            if subscription.group is None:  # a group writes to each member in a form of its own as it is
+                self._delivery.set_aside(subscription)
             subscription.is_solo = is_solo
+        if subscription.qos != qos:
+            self._delivery.change_qos(subscription, qos)
 
     def start(self, session: Session, granted: Granted) -> None:
         """Begin to send for what was granted: retained messages, and what came since."""
         self.chores.start(self._start(session, session.outlet, granted))
 
     def _start(self, session: Session, outlet: Transport | None, granted: Granted) -> Iterator[None]:
-        for topic_filter, code, wants_retained in granted:
+        for topic_filter, code, wants_retained, retained_until in granted:
             subscription = session.subscriptions.get(topic_filter)
             if outlet is None or session.outlet is not outlet:
                 return  # its connection is gone, and begins with all of them if it comes back
@@ -309,7 +307,7 @@ class Subscribing:
                 if self.sys_tree is not None:
                     self.sys_tree.watch(subscription, wants_retained=wants_retained)
                 if wants_retained:
-                    self._delivery.send_retained(subscription, code)
+                    self._delivery.send_retained(subscription, code, retained_until)
             yield
 
     def must_keep(self, session: Session) -> bool:

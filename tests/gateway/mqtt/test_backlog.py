@@ -4,6 +4,8 @@ from gateway.mqtt.backlog import GATHERED_MAX, Backlog, CatchUpWalk, RetainedWal
 from gateway.mqtt.catch_up import CatchUp
 from gateway.mqtt.session import GONE, Session, Subscription
 
+ALL = 2**62
+
 
 def make_subscription():
     return Subscription(Session(b"c", b"", is_persistent=True), b"t/#", 1, 0, 0)
@@ -16,7 +18,7 @@ def test_backlog_is_done_when_nothing_is_left(world):
     backlog.resend_until = 3
     assert not backlog.is_done
     backlog.resend_from = 3
-    backlog.retained.append(RetainedWalk(iter(()), 1, subscription))
+    backlog.retained.append(RetainedWalk(iter(()), 1, subscription, ALL))
     assert not backlog.is_done
 
 
@@ -34,13 +36,13 @@ def take_all(walk):
 
 
 def test_walk_gives_every_record_that_matches():
-    walk = RetainedWalk(iter([(b"t/1", b"one"), (b"t/2", b"two")]), 0, make_subscription())
+    walk = RetainedWalk(iter([(b"t/1", b"one"), (b"t/2", b"two")]), 0, make_subscription(), ALL)
     assert take_all(walk) == [b"one", b"two"]
 
 
 def test_walk_of_a_subscription_that_is_given_up_is_over():
     subscription = make_subscription()
-    walk = RetainedWalk(iter([(b"t/1", b"one")]), 0, subscription)
+    walk = RetainedWalk(iter([(b"t/1", b"one")]), 0, subscription, ALL)
     subscription.state = GONE
     assert take_all(walk) == []
 

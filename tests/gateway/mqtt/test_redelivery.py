@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support import mqtt
+from tests.support.mqtt_5 import P, encoded, enter, got
 
 
 def test_what_is_sent_again_is_counted_of_the_door_and_of_the_session(world):
@@ -120,3 +121,42 @@ def test_retained_messages_stop_while_the_outlet_is_full(world):
     assert peer.take() == [mqtt.suback(1, 0)]
     peer.drain()
     assert len(peer.take_deliveries()) == 9
+
+
+def test_retained_message_comes_again_with_the_identifier_of_its_subscription(world):  # MQTT-3.3.4-3
+    world.client(b"p").send(mqtt.publish(b"t", b"x", qos=1, packet_id=1, retain=True))
+    lasting = (P.SESSION_EXPIRY, 100)
+    peer = enter(world, b"c", lasting)
+    peer.send(mqtt.subscribe_5(1, (b"t", 1), properties=encoded((P.SUBSCRIPTION_ID, 9))))
+    assert [one.properties.numbers[P.SUBSCRIPTION_ID] for one in got(peer)] == [9]
+    peer.vanish()
+    peer = world.dial().send(mqtt.connect_5(b"c", clean=False, properties=encoded(lasting)))
+    assert [(one.dup, one.properties.numbers[P.SUBSCRIPTION_ID]) for one in got(peer)] == [(1, 9)]
+
+
+@pytest.mark.parametrize("is_retained", [False, True])
+def test_what_is_too_large_for_the_next_connection_is_not_sent_again(world, is_retained):  # MQTT-3.1.2-24
+    lasting = (P.SESSION_EXPIRY, 100)
+    publisher = world.client(b"p")
+    texts = [b"small", b"x" * 400, b"little", b"y" * 400, b"last"]
+    sent = [mqtt.publish(b"t/%d" % i, text, qos=1, packet_id=1, retain=is_retained) for i, text in enumerate(texts)]
+    if is_retained:
+        publisher.send(*sent)
+    peer = enter(world, b"c", lasting, filters=[(b"t/+", 1)])
+    publisher.send(*([] if is_retained else sent))
+    peer.vanish()
+    small = (P.PACKET_BYTES_MAX, 300)
+    peer = world.dial().send(mqtt.connect_5(b"c", clean=False, properties=encoded(lasting, small)))
+    again = got(peer)
+    assert [one.body for one in again] == [b"small", b"little", b"last"]
+    assert world.counts.dropped["too_large_for_subscriber"] == 2
+    peer.send(*[mqtt.puback(one.packet_id) for one in again]).vanish()
+    peer = world.dial().send(mqtt.connect_5(b"c", clean=False, properties=encoded(lasting)))
+    assert got(peer) == []
+
+
+def test_log_need_not_keep_what_was_left_out_for_a_session(world):
+    no_local = 0x04
+    peer = enter(world, b"c", (P.SESSION_EXPIRY, 100), filters=[(b"t", no_local | 1)])
+    peer.send(*[mqtt.publish_5(b"t", b"own", qos=1, packet_id=1 + i) for i in range(5)])
+    assert [position for _, position in world.door.sessions.held_positions()] == [5]

@@ -62,7 +62,7 @@ def test_packet_that_the_client_does_not_take_is_left_out_to_the_byte():  # MQTT
         size = len(PublishEncoder().encode(batch, 1, 1, 0, 0, Form(level, 0)))
         for packet_bytes_max, expected in ((size, True), (size - 1, False)):
             made.session.packet_bytes_max = packet_bytes_max
-            assert fits(batch, 0, made) == expected
+            assert fits(batch, 0, made.session, 1, 0) == expected
         assert keep_wanted(batch, made) == [10]
         assert batch.count == 0
 
