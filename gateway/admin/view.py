@@ -24,6 +24,7 @@ from gateway.admin.metrics import GatewayCollector
 from gateway.admin.oldest import OldestMessages
 from gateway.admin.pace import Pace
 from gateway.admin.rosters.keeper import Rosters
+from gateway.admin.steps import LOOKS
 from gateway.admin.totals import TotalsKeeper
 from gateway.admin.trail import Trail
 from gateway.amqp.door import AmqpDoor
@@ -111,12 +112,14 @@ class AdminView:
         )
         yield from penalty_families(self.authenticator.penalties, time.time_ns() // 1_000_000)
 
-    def _consumed(self) -> Iterator[tuple[VirtualHost, SharedQueue, str]]:
-        for connection in take_each(self.amqp.connections):
+    def _consumed(self) -> Iterator[tuple[VirtualHost, SharedQueue, str] | None]:
+        for count, connection in enumerate(take_each(self.amqp.connections)):
             if connection.vhost is not None:
                 for channel in channels_of(connection):
                     for consumer in list(channel.consumers.values()):
                         yield connection.vhost, consumer.queue, describe_consumer(connection, consumer)
+            if count % LOOKS == 0:
+                yield None  # most connections may have no consumer
 
     def _places(self) -> Iterator[PlaceEntry | None]:
         for door in self.doors.values():

@@ -54,15 +54,14 @@ class HostDraft:
     Args:
         name: Of the virtual host.
         vhost: It, None where it is still to be made.
-        has_topic_space: Whether its `amq.topic` is, or will be, the one topic space.
         queue_type: Of queues that say none.
     """
 
-    def __init__(self, name: str, vhost: VirtualHost | None, *, has_topic_space: bool, queue_type: str = "") -> None:
+    def __init__(self, name: str, vhost: VirtualHost | None, *, queue_type: str = "") -> None:
         self._name = name
         self._vhost = vhost
         self.queue_type = queue_type
-        self._table = _copy(name, vhost, has_topic_space=has_topic_space)
+        self._there = _no_exchanges(name) if vhost is None else vhost.exchanges
         self._exchanges: dict[str, Exchange] = {}
         self._queues: dict[str, DraftQueue] = {}
         self._bindings: list[DraftBinding] = []
@@ -77,7 +76,7 @@ class HostDraft:
         """
         what = f"exchange '{name}' in vhost '{self._name}'"
         fields = read_arguments(arguments)
-        found = self._table.find(name)
+        found = self._find_exchange(name)
         if found is not None:
             for part, received, current in (
                 ("type", kind, found.kind),
@@ -89,7 +88,7 @@ class HostDraft:
             check_exchange_arguments(fields, found, what)
             return True
         delayed_type = find_delayed_type(fields, kind, KINDS)
-        made = Exchange(
+        self._exchanges[name] = Exchange(
             name,
             kind,
             durable=durable,
@@ -100,8 +99,6 @@ class HostDraft:
             delayed_type=delayed_type,
             downstream=find_downstream(fields, delayed_type or kind),
         )
-        self._exchanges[name] = made
-        self._table.add(_copy_exchange(made))
         return True
 
     def add_queue(self, name: str, arguments: Mapping[str, Any], *, durable: bool, auto_delete: bool) -> bool:
@@ -147,18 +144,21 @@ class HostDraft:
         Raises:
             AmqpError: It cannot be.
         """
-        exchange, to = self._find_source(source), self._find_source(destination)
-        if exchange is None or to is None:
+        exchange = self._find_source(source)
+        if exchange is None or self._find_source(destination) is None:
             return False
         terms = _read_terms(exchange, key, arguments)
-        self._table.bind(exchange, (to, key, terms))
         self._bindings.append(DraftBinding(source, destination, key, terms, leads_to_exchange=True))
         return True
 
     def _find_source(self, name: str) -> Exchange | None:
         if name == DEFAULT:
             raise AmqpError(ReplyCode.ACCESS_REFUSED, "operation not permitted on the default exchange")
-        return self._table.find(name)
+        return self._find_exchange(name)
+
+    def _find_exchange(self, name: str) -> Exchange | None:
+        """Return an exchange that is to be there, or is: of very many, none is looked at ahead."""
+        return self._exchanges.get(name) or self._there.find(name)
 
     def carry_out(self, vhost: VirtualHost) -> Iterator[None]:
         """Make in a virtual host what is not there yet, in steps; after the last one all of it is written down."""
@@ -249,38 +249,14 @@ def _check_same(name: str, received: object, current: object, what: str) -> None
         raise inequivalent(name, f"'{str(received).lower()}'", f"'{str(current).lower()}'", what)
 
 
-def _copy(name: str, vhost: VirtualHost | None, *, has_topic_space: bool) -> ExchangeTable:
-    """Return a table with the exchanges of a virtual host, and their bindings to one another."""
-    table = ExchangeTable(name, _say_nothing, _say_nothing, _nothing_changed, has_topic_space=has_topic_space)
-    if vhost is None:
-        return table
-    for exchange in vhost.exchanges:
-        if table.find(exchange.name) is None:
-            table.add(_copy_exchange(exchange))
-    for destination in vhost.exchanges:  # not from each exchange on: one may lead to a hundred thousand queues
-        for source, (_, key, terms) in vhost.exchanges.bindings_to(destination):
-            table.bind(table.get(source.name), (table.get(destination.name), key, terms))
-    return table
-
-
-def _copy_exchange(exchange: Exchange) -> Exchange:
-    """Return an exchange as another one is, without its bindings."""
-    return Exchange(
-        exchange.name,
-        exchange.kind,
-        durable=exchange.is_durable,
-        auto_delete=exchange.is_auto_delete,
-        internal=exchange.is_internal,
-        alternate=exchange.alternate,
-        hashed_by=exchange.hashed_by,
-        delayed_type=exchange.rule if exchange.is_delaying else None,
-        downstream=exchange.downstream,
-    )
+def _no_exchanges(vhost: str) -> ExchangeTable:
+    """Return what a virtual host begins with."""
+    return ExchangeTable(vhost, _say_nothing, _say_nothing, _nothing_changed, has_topic_space=False)
 
 
 def _say_nothing(key: str, destination: object) -> None:
-    """A copy leads nowhere."""
+    """It leads nowhere yet."""
 
 
 def _nothing_changed() -> None:
-    """A copy leads nowhere."""
+    """It leads nowhere yet."""

@@ -89,7 +89,7 @@ class HeadLooks:
             yield from known.rows.take_in()
             yield from known.rows.read_names()  # lists are asked for when somebody is in a hurry
             count = len(known.rows)
-            known.done.extend([_NOT_LOOKED] * (count - len(known.done)))
+            known.done.extend(array("q", [_NOT_LOOKED]) * (count - len(known.done)))
             found.append(known._replace(queue_count=count))
         self._hosts = {host.vhost: host for host in found}
         return found

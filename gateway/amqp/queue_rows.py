@@ -120,14 +120,23 @@ class QueueRows:
         for found, queue in enumerate(reversed(self._all), 1):
             if queue is last:
                 newer.reverse()
-                self._number(newer)
-                return True
+                return (yield from self._number_all(newer))
             newer.append(queue)
             if found % FOUND_A_STEP == 0:
                 yield
                 if last.is_deleted or len(self.queues) != count:
                     break
         return False
+
+    def _number_all(self, newer: Sequence[SharedQueue]) -> Generator[None, None, bool]:
+        """Give numbers to queues that are all that came, in their order; return False where another took some."""
+        for first in range(0, len(newer), FOUND_A_STEP):
+            self._number(newer[first : first + FOUND_A_STEP])
+            count = len(self.queues)
+            yield
+            if len(self.queues) != count:
+                return False
+        return True
 
     def _number(self, newer: Sequence[SharedQueue]) -> None:
         for number, queue in enumerate(newer, len(self.queues)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Literal
 from urllib.parse import quote, quote_plus, unquote_plus
 
@@ -185,9 +185,15 @@ class BindingRoster(Roster[tuple[VirtualHost, Exchange], Placed]):
         self._view = view
         self._scope = scope
 
-    def sources(self) -> Iterable[tuple[VirtualHost, Exchange]]:
-        """Return the exchanges."""
-        return [(place, exchange) for place in find_vhosts(self._view, self._scope) for exchange in place.exchanges]
+    def sources(self) -> Iterator[tuple[VirtualHost, Exchange] | None]:
+        """Give the exchanges that have bindings."""
+        for place in find_vhosts(self._view, self._scope):
+            for exchange in place.exchanges:
+                yield (place, exchange) if exchange.bindings or not exchange.name else None
+
+    def changes(self) -> object:
+        """Return the versions of what leads where; default bindings come and go with queues."""
+        return [(place, place.exchanges.version) for place in find_vhosts(self._view, self._scope)]
 
     def open(self, source: tuple[VirtualHost, Exchange]) -> Part[Placed]:
         """Return the bindings of an exchange; the one without a name has one of each queue."""

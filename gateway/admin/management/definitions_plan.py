@@ -331,8 +331,7 @@ class Plan:
         if vhost not in self._drafts:
             found = self._vhosts.find(vhost)
             profile = self._profiles.get(vhost) or (HostProfile() if found is None else found.profile)
-            is_topic_space = vhost == self._vhosts.topic_vhost
-            self._drafts[vhost] = HostDraft(vhost, found, has_topic_space=is_topic_space, queue_type=profile.queue_type)
+            self._drafts[vhost] = HostDraft(vhost, found, queue_type=profile.queue_type)
         return self._drafts[vhost]
 
     def _try(self, what: str, section: str, take: Callable[[], bool]) -> bool:

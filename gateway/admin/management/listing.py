@@ -77,10 +77,15 @@ async def answer_list(asked: Question, kind: Kind[Thing], things: Iterable[Thing
         total += len(there)
         found += there if matches is None else [thing for thing in there if matches(kind.name(thing))]
     if asked.page is None:
-        return Response(await _write(asked, kind, await _sort(asked, kind, found, len(found))), media_type=JSON)
-    end = asked.page * asked.page_size
-    shown = (await _sort(asked, kind, found, end))[end - asked.page_size :]
-    return await _answer_page(asked, kind, shown, total, len(found))
+        ordered = await _sort(asked, kind, found, len(found))
+        answer = Response(await _write(asked, kind, ordered), media_type=JSON)
+        await let_go(ordered)
+    else:
+        end = asked.page * asked.page_size
+        shown = (await _sort(asked, kind, found, end))[end - asked.page_size :]
+        answer = await _answer_page(asked, kind, shown, total, len(found))
+    await let_go(found)
+    return answer
 
 
 async def answer_kept(asked: Question, kind: Kind[Thing], roster: Roster[Any, Thing]) -> Response:

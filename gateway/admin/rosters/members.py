@@ -13,7 +13,7 @@ from gateway.admin.rosters.runs import Runs
 from gateway.admin.rosters.searching import choose
 from gateway.admin.rosters.sorting import Key
 from gateway.admin.rosters.spans import walk_spans
-from gateway.admin.steps import Steps
+from gateway.admin.steps import Steps, walk
 
 TEXT_COUNT = 1_024  # names in one text
 DEAD_MIN = 1_000  # things or sources that are gone, and more than are there, before a list is worn
@@ -30,17 +30,28 @@ class Members(Generic[Source, Thing]):
     """The things of several sources, each of which comes and goes as a whole.
 
     Args:
-        sources: Says where things come from now.
+        sources: Says where things come from now; None is a look in vain.
         open_source: Returns the things of a source.
+        changes: Says something else once things came to a part, or went, that has no other numbers for them some day,
+            or a source came or went; None: that is not known, all are looked at each time.
     """
 
-    def __init__(self, sources: Callable[[], Iterable[Source]], open_source: Callable[[Source], Part[Thing]]) -> None:
+    def __init__(
+        self,
+        sources: Callable[[], Iterable[Source | None]],
+        open_source: Callable[[Source], Part[Thing]],
+        changes: Callable[[], object] | None = None,
+    ) -> None:
         self._sources = sources
         self._open = open_source
+        self._changes = changes
+        self._seen: object = None  # what `changes` said before the last look at all
+        self._still = 0  # things that there were then in parts that keep their numbers
         self._lock = asyncio.Lock()
         self._is_worn = False
         self._parts: dict[Source, Part[Thing]] = {}
         self._by_index: list[Part[Thing]] = []
+        self._moving: list[int] = []  # the parts that may have other numbers for their things some day
         self._places: list[Runs] = []  # by part: the numbers here of its things
         self._noted: list[int] = []  # by part: how many of those that it told gone are noted
         self._codes = Runs()  # by number: part and number in it
@@ -57,7 +68,7 @@ class Members(Generic[Source, Thing]):
     @property
     def is_worn(self) -> bool:
         """Return whether most of it is gone, or has other numbers now: a new list is better."""
-        return self._is_worn or any(part.is_left for part in self._by_index)
+        return self._is_worn or any(self._by_index[index].is_left for index in self._moving)
 
     @property
     def texts(self) -> list[str]:
@@ -69,24 +80,53 @@ class Members(Generic[Source, Thing]):
     async def take_in(self) -> None:
         """Take in what came, and note what went."""
         async with self._lock:
-            alive, sources = 0, list(self._sources())
-            for source in sources:
-                if source not in self._parts:
-                    part = self._parts[source] = self._open(source)
-                    self._by_index.append(part)
-                    self._places.append(Runs())
-                    self._noted.append(0)
-            steps = Steps()
-            for index, part in enumerate(self._by_index):
-                for _ in part.arrivals():
-                    await self._name_new(index, part, steps)
-                await self._name_new(index, part, steps)  # what its last step gave numbers
-                alive += part.alive()
-                while self._note_gone(index, part):
-                    await steps.rest()
+            changes, steps = None if self._changes is None else self._changes(), Steps()
+            moved = 0
+            for index in self._moving:
+                moved += await self._look(index, steps)
+            if changes is None or changes != self._seen:
+                moved += await self._look_at_all(steps)
+                self._seen = changes
+            alive = moved + self._still
             self.dead = max(len(self._codes) - alive, 0)
-            gone = len(self._parts) - len(sources)
-            self._is_worn = self.dead > max(DEAD_MIN, alive) or gone > max(DEAD_MIN, len(sources))
+            self._is_worn = self._is_worn or self.dead > max(DEAD_MIN, alive)
+
+    async def _look_at_all(self, steps: Steps) -> int:
+        """Look at the parts that keep their numbers, and at new ones; return how many things those have that do not."""
+        known, count = len(self._by_index), 0
+        async for source in walk(self._sources(), steps):
+            count += 1
+            if source not in self._parts:
+                self._add(source)
+        moved = still = 0
+        moving = set(self._moving)
+        for index in range(len(self._by_index)):
+            if index not in moving:
+                still += await self._look(index, steps)
+            elif index >= known:
+                moved += await self._look(index, steps)
+        gone = len(self._parts) - count
+        self._still, self._is_worn = still, gone > max(DEAD_MIN, count)
+        return moved
+
+    def _add(self, source: Source) -> None:
+        part = self._parts[source] = self._open(source)
+        if type(part).is_left is not Part.is_left:
+            self._moving.append(len(self._by_index))
+        self._by_index.append(part)
+        self._places.append(Runs())
+        self._noted.append(0)
+
+    async def _look(self, index: int, steps: Steps) -> int:
+        """Take in what came to a part, and note what is told gone; return how many things it has."""
+        part = self._by_index[index]
+        for _ in part.arrivals():
+            await self._name_new(index, part, steps)
+        await self._name_new(index, part, steps)  # what its last step gave numbers
+        alive = part.alive()
+        while self._note_gone(index, part):
+            await steps.rest()
+        return alive
 
     async def _name_new(self, index: int, part: Part[Thing], steps: Steps) -> None:
         """Give the new things of a part their numbers here, and note their names."""

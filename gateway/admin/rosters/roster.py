@@ -68,7 +68,7 @@ class Roster(ABC, Generic[Source, Thing]):
         self.used_at_s = monotonic()
         self.pace = Pace()  # how often orders of many are made anew
         self._tasks: dict[str, asyncio.Task[Order]] = {}
-        self._all: Members[Source, Thing] = Members(self.sources, self.open)
+        self._all: Members[Source, Thing] = Members(self.sources, self.open, self.changes)
         self._orders: dict[str, Order] = {}
 
     @property
@@ -77,8 +77,15 @@ class Roster(ABC, Generic[Source, Thing]):
         return self._all.is_worn
 
     @abstractmethod
-    def sources(self) -> Iterable[Source]:
-        """Return where things come from now."""
+    def sources(self) -> Iterable[Source | None]:
+        """Give where things come from now; None is a look in vain."""
+
+    def changes(self) -> object:
+        """Return something else once a thing or a source came or went; None: that is not known.
+
+        Parts that may have other numbers for their things some day are looked at each time.
+        """
+        return None
 
     @abstractmethod
     def open(self, source: Source) -> Part[Thing]:

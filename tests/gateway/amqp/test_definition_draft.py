@@ -22,7 +22,7 @@ def test_arguments_of_json_have_the_types_that_rabbitmq_gives_them():
 def test_draft_changes_nothing_until_it_is_carried_out(world):
     vhost = world.amqp.vhost
     vhost.add_exchange(Exchange("y", "fanout", durable=True, auto_delete=False, internal=False))
-    draft = HostDraft("/", vhost, has_topic_space=True)
+    draft = HostDraft("/", vhost)
     draft.add_exchange("x", "direct", {"alternate-exchange": "y"}, durable=True, auto_delete=False, internal=False)
     draft.add_queue("q", {"x-message-ttl": 7}, durable=True, auto_delete=False)
     assert draft.bind_queue("x", "q", "k", {})
@@ -39,7 +39,7 @@ def test_draft_changes_nothing_until_it_is_carried_out(world):
 
 def test_exchange_that_looks_at_headers_may_be_behind_amq_topic(world):
     vhost = world.amqp.vhost
-    draft = HostDraft("/", vhost, has_topic_space=True)
+    draft = HostDraft("/", vhost)
     draft.add_exchange("x", "fanout", {}, durable=True, auto_delete=False, internal=False)
     assert draft.bind_exchange("amq.topic", "x", "#", {})
     assert draft.bind_exchange("x", "amq.headers", "", {})
@@ -47,7 +47,7 @@ def test_exchange_that_looks_at_headers_may_be_behind_amq_topic(world):
 
 def test_what_goes_meanwhile_is_passed_over(world):
     vhost = world.amqp.vhost
-    draft = HostDraft("/", vhost, has_topic_space=True)
+    draft = HostDraft("/", vhost)
     draft.add_exchange("x", "fanout", {}, durable=True, auto_delete=False, internal=False)
     draft.add_queue("q", {}, durable=True, auto_delete=False)
     draft.bind_queue("x", "q", "", {})
@@ -62,14 +62,25 @@ def test_what_goes_meanwhile_is_passed_over(world):
     assert vhost.exchanges.find("x") is None
 
 
-def test_draft_knows_which_exchanges_lead_to_which(world):
-    vhost = world.amqp.vhost
-    for name in ("x", "y"):
-        vhost.add_exchange(Exchange(name, "direct", durable=True, auto_delete=False, internal=False))
-    vhost.bind(vhost.exchanges.get("x"), (vhost.exchanges.get("y"), "k", None))
-    world.client().declare("q")
-    vhost.bind(vhost.exchanges.get("x"), ("q", "k", None))
-    table = HostDraft("/", vhost, has_topic_space=True)._table
-    found = [(source.name, key) for source, (_, key, _) in table.bindings_to(table.get("y"))]
-    assert found == [("x", "k")]
-    assert list(table.get("x").bindings) == [(table.get("y"), "k", None)]
+def test_a_draft_of_a_virtual_host_that_is_to_be_made_binds_what_all_have(world):
+    draft = HostDraft("v", None)
+    draft.add_queue("q", {}, durable=True, auto_delete=False)
+    assert draft.bind_queue("amq.topic", "q", "a.#", {})
+    assert draft.bind_exchange("amq.topic", "amq.fanout", "b", {})
+    assert not draft.bind_exchange("x", "amq.fanout", "b", {})
+    with pytest.raises(AmqpError, match="inequivalent arg 'type'"):
+        draft.add_exchange("amq.topic", "direct", {}, durable=True, auto_delete=False, internal=False)
+    vhost = world.amqp.vhosts.make("v")
+    for _ in draft.carry_out(vhost):
+        world.turn()
+    bound = {key for _, key, _ in vhost.exchanges.get("amq.topic").bindings}
+    assert bound == {"a.#", "b"}
+
+
+def test_an_exchange_that_is_asked_for_twice_has_to_be_the_same(world):
+    draft = HostDraft("/", world.amqp.vhost)
+    how = {"durable": True, "auto_delete": False, "internal": False}
+    assert draft.add_exchange("x", "direct", {}, **how)
+    assert draft.add_exchange("x", "direct", {}, **how)
+    with pytest.raises(AmqpError, match="inequivalent arg 'type'"):
+        draft.add_exchange("x", "topic", {}, **how)

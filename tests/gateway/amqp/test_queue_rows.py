@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from array import array
+from itertools import pairwise
 
 import pytest
 from pamqp.commands import Queue
@@ -39,6 +40,21 @@ def test_next_offsets_are_those_of_each_queue_also_when_others_came_and_went(wor
     assert read_all(world, rows) == {"a": 2, "b": 0, "c": 1, "d": 3}
     assert [rows.queues[number].is_deleted for number in range(4)] == [False, True, False, False]
     assert rows.ref(3) == world.broker.find_queue(rows.queues[3].light_name)
+
+
+def test_very_many_queues_that_came_get_their_numbers_in_steps(world, monkeypatch):
+    monkeypatch.setattr(queue_rows, "FOUND_A_STEP", 2)
+    peer = world.client()
+    peer.declare("first")
+    rows = QueueRows(world.broker, world.amqp.vhosts.find("/"))
+    take_in(rows)
+    names = [f"q{number}" for number in range(9)]
+    for name in names:
+        peer.declare(name)
+    sizes = [len(rows)]
+    sizes += [len(rows) for _ in rows.take_in()]
+    assert [queue.name for queue in rows.queues] == ["first", *names]
+    assert max(after - before for before, after in pairwise(sizes)) <= 2
 
 
 @pytest.mark.parametrize("steps", range(8))

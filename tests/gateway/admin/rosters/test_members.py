@@ -86,13 +86,58 @@ async def test_where_some_went_without_a_word_each_is_asked():
     assert await things.take([0, 1, 4]) == ["y", "r"]
 
 
+class _Leaving(_Told):
+    """Things that have other numbers one day."""
+
+    has_left = False
+    looks = 0
+
+    @property
+    def is_left(self):
+        return self.has_left
+
+    def arrivals(self):
+        self.looks += 1
+        return super().arrivals()
+
+
 async def test_a_part_that_is_left_wears_the_list():
-    part = _Told(["x"])
+    part = _Leaving(["x"])
     things = Members(lambda: ["a"], lambda _: part)
     await things.take_in()
     assert not things.is_worn
-    type(part).is_left, before = True, _Told.is_left
-    try:
-        assert things.is_worn
-    finally:
-        type(part).is_left = before
+    part.has_left = True
+    assert things.is_worn
+
+
+async def test_only_parts_whose_things_move_are_looked_at_while_nothing_is_said_to_change():
+    parts, version = {"a": _Told(["x"]), "b": _Leaving(["p"]), "c": _Told([])}, [1]
+    things = Members(lambda: [None, *parts], parts.__getitem__, lambda: list(version))
+    for names, looks in ((["x", "p"], 1), (["x", "p"], 2), (["x", "p"], 3)):
+        await things.take_in()
+        assert ([things.name_of(number) for number in range(len(things))], parts["b"].looks) == (names, looks)
+    parts["a"].names_of.append("y")
+    parts["b"].names_of.append("q")
+    parts["d"] = _Told(["z"])
+    parts["b"].gone.append(0)
+    await things.take_in()
+    assert ([things.name_of(number) for number in range(len(things))], things.dead) == (["x", "p", "q"], 1)
+    version[0] = 2
+    parts["a"].gone.append(0)
+    await things.take_in()
+    assert [things.name_of(number) for number in range(len(things))] == ["x", "p", "q", "y", "z"]
+    assert (things.dead, list(await things.find_there())) == (2, [0, 0, 1, 1, 1])
+    await things.take_in()
+    assert things.dead == 2
+
+
+async def test_a_list_whose_sources_went_is_worn(monkeypatch):
+    monkeypatch.setattr(members, "DEAD_MIN", 1)
+    parts = {name: _Told([name]) for name in "abcd"}
+    sources = dict(parts)
+    things = Members(lambda: list(sources), parts.__getitem__)
+    await things.take_in()
+    for name in "abc":
+        del sources[name]
+    await things.take_in()
+    assert things.is_worn
