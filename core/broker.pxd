@@ -24,6 +24,7 @@ cdef class Broker(ReaderTurns):
     cdef dict _levelled
     cdef dict _standing
     cdef public object consumer_offsets
+    cdef readonly object lasting_endings
     cdef public object pop
     cdef readonly object timer
     cdef object _waiting_copies

@@ -22,6 +22,7 @@ from core.lmq.retaining import Retaining
 from core.lmq.router import Router
 from core.message import KeySearch, PublishBatch, Route, StoredBatch
 from core.metrics import Metrics
+from core.pop.lasting_endings import LastingEndings
 from core.pop.pop_service import PopService
 from core.properties import TOPIC, encode_properties
 from core.queues.detours import Detours
@@ -59,6 +60,7 @@ class Broker(ReaderTurns):
         self.router = Router(self._make_topic_route, self.caches)
         self.retained = RetainedMessages(engine.table("retained"), engine.record_version)
         self.consumer_offsets = ConsumerOffsets(engine.table("consumer_offsets"), engine.places("consumer_offsets"))
+        self.lasting_endings = LastingEndings(engine.journal("endings"))
         self.pop = PopService(engine, engine.journal("pop"), self._on_shown, self._on_armed, self.when_kept)
         self.cut_back()
         self._retaining = Retaining(engine, self.retained)

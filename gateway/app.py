@@ -38,6 +38,7 @@ from gateway.net.limits import AddressConnections, ConnectionLimits
 from gateway.net.paces import AllPaces
 from gateway.net.shares import Shares
 from gateway.net.watermarks import Watermarks
+from gateway.process.boot import find_boot
 from gateway.process.compiled import find_warnings
 from gateway.process.memory import LOOK_INTERVAL_MS as MEMORY_INTERVAL_MS, MemoryWatch
 from gateway.rocketmq.door import RocketmqDoor
@@ -137,12 +138,8 @@ class Gateway:
 
     def _make_broker(self, caches: CacheBudget) -> Broker:
         store = self.settings.store
-        broker = Broker(
-            self.engine,
-            parent_topic=store.parent_topic.encode(),
-            metrics=Metrics(),
-            caches=caches,
-        )
+        broker = Broker(self.engine, parent_topic=store.parent_topic.encode(), metrics=Metrics(), caches=caches)
+        broker.lasting_endings.begin(find_boot(), self.started_ms)
         self.turns = TurnRunner(self._loop, self.clock, broker)
         broker.schedule = self.turns.schedule
         self.alarm = Alarm(self._loop, self.clock, broker.timer.ring)
@@ -402,6 +399,7 @@ class Gateway:
         await self.telemetry.stop()
         is_idle = await self.flusher.stop(FLUSH_STOP_S)  # after the drain, in which clients may wait for a sync
         if await asyncio.to_thread(self.preparer.stop, FLUSH_STOP_S) and is_idle:
+            self.broker.lasting_endings.end()
             self.engine.durability.end()
             self.store.close()
             for door in self.doors.values():

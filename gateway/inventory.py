@@ -146,6 +146,9 @@ class FateEntry(NamedTuple):
     done_at_0: str = ""  # what done is of a message that was published at QoS 0, where that differs
     skips_own: bool = False  # an MQTT client that is not sent what it published itself
     is_fresh: bool = False  # when the reader's place was opened, since the start, it had not been taken
+    is_lasting: bool = (
+        False  # its endings are those that outlive the process, and are kept of what was stored since then
+    )
     done_queue: bytes = b""  # of a half message: the queue whose records say how transactions ended
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 LOGGER = logging.getLogger(__name__)
@@ -61,6 +61,7 @@ class ConsumerOffsets:
     """
 
     def __init__(self, table: SlotTable, places: SlotPlaces) -> None:
+        self.on_first: Callable[[bytes, bytes, int], None] = _nothing  # group, queue, offset: before a first one is set
         self._table = table
         self._places = places
         places.reserve(_slot_of(item[1]) for item in table.items())
@@ -75,8 +76,14 @@ class ConsumerOffsets:
         row = self._table.get(_key_of(group, queue_key))
         return None if row is None else self._places.get(_slot_of(row))
 
-    def commit(self, group: bytes, queue_key: bytes, offset: int) -> None:
+    def commit(self, group: bytes, queue_key: bytes, offset: int, *, has_begun: bool = False) -> None:
         """Set the offset that the group goes on at, forwards or backwards.
+
+        Args:
+            group: The group.
+            queue_key: The queue.
+            offset: The next one that the group wants.
+            has_begun: Where a first offset comes from is known already: `on_first` is not called.
 
         Raises:
             DiskFullError: No room for one more group and queue.
@@ -87,6 +94,8 @@ class ConsumerOffsets:
             self._places.set(_slot_of(row), offset)
             return
         slot = self._places.acquire(offset)
+        if not has_begun:
+            self.on_first(group, queue_key, offset)
         self._table.put(key, slot.to_bytes(_SLOT_BYTES, "big"))
 
     def items(self) -> Iterator[tuple[bytes, bytes, int]]:
@@ -102,6 +111,10 @@ class ConsumerOffsets:
         if row is not None:
             self._table.delete(key)
             self._places.release(_slot_of(row))
+
+
+def _nothing(_group: bytes, _queue_key: bytes, _offset: int) -> None:
+    return
 
 
 def _key_of(group: bytes, queue_key: bytes) -> bytes:

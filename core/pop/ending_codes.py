@@ -24,6 +24,12 @@ REASONS = (
     "sent",
     "handed_over",
     "too_large_for_subscriber",
+    "queue_full",
+    "slow_subscriber",
+    "not_permitted",
+    "passed_over",
+    "began_behind",
+    "began_unknown",
 )  # on disk: only append
 GROUPS_MARK = 125 << 48  # of no message: as MARK, for groups of subscribers
 LOST = 126 << 48  # of no message: what ended before an offset is not kept

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import time
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from core.message import StoredBatch
 from core.properties import LETTER_OF, decode_properties
@@ -19,7 +19,7 @@ from core.stage import Stage
 from gateway.admin.asking import ask, open_queue, read_on
 from gateway.admin.steps import Steps
 from gateway.admin.stored import StoredRecord
-from gateway.admin.trail import NOWHERE
+from gateway.admin.trail import NOWHERE, Passed
 from gateway.admin.transaction_ends import find_transaction_end
 from gateway.admin.view import AdminView
 from gateway.amqp.deaths import last_reason
@@ -44,9 +44,28 @@ _WORDS = {
     "delivery_limit": "given up: it was given back too often",
     "too_large_for_subscriber": "dropped: it was too large for its client",
     "not_permitted": "dropped: its client may no longer read it",
+    "passed_over": "acknowledged, or passed over as its group was sent on",
+    "began_behind": SUBSCRIBED_LATER,
+    "began_unknown": "acknowledged, not wanted by its filter or from before its group began",
     "handed_over": "handed over at QoS 2 to one member, whose session it is owed by since",
 }
 Item = dict[str, Any]
+
+
+class Noted(Protocol):
+    """How a message ended that was not acknowledged, as the core has noted it."""
+
+    @property
+    def reason(self) -> str:
+        """Why."""
+
+    @property
+    def from_ms(self) -> int:
+        """It was not before."""
+
+    @property
+    def until_ms(self) -> int:
+        """It was not after."""
 
 
 class Letter(NamedTuple):
@@ -99,13 +118,13 @@ class Outcomes:
         told: Item = {"outcome": None, "from_ms": 0, "until_ms": 0, "by": fate.holder, "letter": None, "became": None}
         if fate.stage is not Stage.DONE:
             return told
-        endings, done_as = self._view.broker.pop.endings, self._done_as(fate)
+        done_as = self._done_as(fate)
         passed = next((self._view.trail.find(end[:2], end[2]) for end in fate.ends), NOWHERE)
-        ending = next((found for end in fate.ends if (found := endings.find(*end)) is not None), None)
-        ended_since = self._stored.store_ms > self._view.since_ms or fate.is_fresh or passed.from_ms > 0
-        is_kept = (ended_since or fate.is_told) and all(endings.is_kept(*end) for end in fate.ends)
+        ending = self._find_ending(fate)
+        is_kept = self._is_kept(fate, passed)
         letter = None
-        or_else = [way for way in fate.or_else if way != SUBSCRIBED_LATER or not passed.from_ms]  # it was there already
+        begins = passed.from_ms > 0 or (is_kept and self._knows_beginning(fate))  # of a reader that was there already
+        or_else = [way for way in fate.or_else if way != SUBSCRIBED_LATER or not begins]
         is_known = done_as in {OWN, AWAY, SUBSCRIBED_LATER} or (is_kept and not or_else)
         if ending is not None or not is_known or not done_as.startswith(("acknowledged", SENT)):
             letter = await self._find_letter(fate, 0 if ending is None else ending.from_ms)
@@ -113,7 +132,8 @@ class Outcomes:
             letter = await self._find_letter(fate, 0)
         if ending is not None:
             told["outcome"] = _WORDS.get(ending.reason, ending.reason)
-            told["from_ms"], told["until_ms"] = max(ending.from_ms, self._stored.store_ms), ending.until_ms
+            if told["outcome"] != SUBSCRIBED_LATER:
+                told["from_ms"], told["until_ms"] = max(ending.from_ms, self._stored.store_ms), ending.until_ms
         elif letter is not None:
             told["outcome"] = _WORDS.get(letter.reason, letter.reason) or DEAD_LETTER
             told["from_ms"] = told["until_ms"] = letter.stored_ms
@@ -130,6 +150,30 @@ class Outcomes:
                 told.update(self._tell_possible(fate, [done_as, *fate.may_be, *or_else], passed.until_ms))
             told["from_ms"], told["until_ms"] = self._stored.store_ms, passed.until_ms
         return {**told, "letter": None if letter is None else letter.tell()}
+
+    def _find_ending(self, fate: FateEntry) -> Noted | None:
+        """Return how the message ended for a reader, where it was not acknowledged and that was noted."""
+        broker, is_at_0 = self._view.broker, self._stored.is_at_qos_0
+        if fate.is_lasting:
+            all_found = (broker.lasting_endings.find(*end, is_at_0=is_at_0) for end in fate.ends)
+        else:
+            all_found = (broker.pop.endings.find(*end) for end in fate.ends)
+        return next((found for found in all_found if found is not None), None)
+
+    def _is_kept(self, fate: FateEntry, passed: Passed) -> bool:
+        """Return whether it is known how the message ended for a reader: what was not noted was acknowledged."""
+        broker, store_ms = self._view.broker, self._stored.store_ms
+        since_start = store_ms > self._view.since_ms or fate.is_fresh or passed.from_ms > 0
+        if fate.is_lasting:
+            lasting = broker.lasting_endings
+            is_since = since_start or store_ms > lasting.since_ms
+            return is_since and all(lasting.is_kept(*end, store_ms) for end in fate.ends)
+        return (since_start or fate.is_told) and all(broker.pop.endings.is_kept(*end) for end in fate.ends)
+
+    def _knows_beginning(self, fate: FateEntry) -> bool:
+        """Return whether it was noted where a reader began, if it began behind the message."""
+        is_group = fate.kind == "group" and fate.is_lasting
+        return is_group and self._stored.store_ms > self._view.broker.lasting_endings.since_ms
 
     def _done_as(self, fate: FateEntry) -> str:
         """Return what done is for a reader where this message did not end in another way."""

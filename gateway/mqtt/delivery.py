@@ -127,7 +127,7 @@ class Delivery(Redelivery):
             subscription = session.sources[window.source_of(number)]
             if subscription is not None and subscription.group is None:
                 reader, offset = self._reader_of(subscription), window.offset_of(number)
-                self.broker.pop.endings.note_run(reader, offset, offset + 1, NOT_PERMITTED, self.now_ms)
+                self.broker.lasting_endings.note_run(reader, offset, offset + 1, NOT_PERMITTED, self.now_ms)
             self.let_go(session, window, number)
 
     def let_go(self, session: Session, window: InflightWindow, number: int) -> None:
@@ -260,7 +260,7 @@ class Delivery(Redelivery):
     def _note_too_large(self, subscription: Subscription, offsets: list[int]) -> None:
         self.metrics.drop(TOO_LARGE, len(offsets))
         reader = self._reader_of(subscription)
-        self.broker.pop.endings.note(reader, offsets, len(offsets), TOO_LARGE, self.now_ms)
+        self.broker.lasting_endings.note(reader, offsets, len(offsets), TOO_LARGE, self.now_ms)
 
     def _reader_of(self, subscription: Subscription) -> tuple[bytes, bytes]:
         """Return the name under which endings of a subscription's messages are kept."""

@@ -70,6 +70,7 @@ class MqttDoor(MqttServices, Door):
             subscribing.history.intern_queue,
             subscribing.sharing.group_of,
             self.broker.max_offset,
+            self._note_given_again,
         )
         log = ExactLog(self.broker)
         sure_place, takes_unnoted = self.broker.sure_place, self.broker.waits_for_disk
@@ -83,6 +84,12 @@ class MqttDoor(MqttServices, Door):
         self.metrics.sessions = len(self.sessions)
         self.wills.publish_left(now_ms)
         self.sys_tree.start(now_ms, self.settings.sys_interval_s)
+
+    def _note_given_again(self, queue_ref: int, client_id: bytes, offset: int) -> None:
+        """Forget how messages ended that a session is given once more since it was loaded."""
+        broker = self.broker
+        if broker.lasting_endings.readers:
+            broker.lasting_endings.trim((broker.queue_key(queue_ref), client_id), offset)
 
     def stop(self, now_ms: int) -> None:
         """Close all connections; their wills are published."""

@@ -101,13 +101,13 @@ class Desk(Reader):
             self.metrics.drop("expired", len(expired))
             if queue_ref >= 0:
                 queue = self.broker.queue_key(queue_ref)
-                self.broker.pop.endings.note((queue, reader), expired, len(expired), "expired", now_ms)
+                self.broker.lasting_endings.note((queue, reader), expired, len(expired), "expired", now_ms)
 
     def note_skipped(self, subscription: Subscription, until: int, reason: str, now_ms: int) -> None:
         """Note that a subscription loses what it has not been sent before an offset."""
         self.metrics.drop(reason, until - subscription.position)
         queue, reader = self.broker.queue_key(subscription.queue_ref), subscription.session.client_id
-        self.broker.pop.endings.note_run((queue, reader), subscription.position, until, reason, now_ms)
+        self.broker.lasting_endings.note_run((queue, reader), subscription.position, until, reason, now_ms)
 
 
 class FilterFeed(Reader):

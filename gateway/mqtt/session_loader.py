@@ -82,6 +82,7 @@ class Queues(NamedTuple):
     of_history: Callable[[], int]  # that replays are read from
     group_of: Callable[[bytes], ShareGroup]  # of a shared filter that was taken up
     max_offset: Callable[[int], int]
+    give_again: Callable[[int, bytes, int], None] = lambda _queue_ref, _client_id, _offset: None  # from there on
 
 
 class SessionLoader:
@@ -289,6 +290,8 @@ class SessionLoader:
         end = made.position
         made.position = min(self._places.get(made.floor_slot), end)
         made.dup_until = min(self._places.get(made.sent_slot), end)
+        if made.group is None and not made.is_replay:
+            self.queues.give_again(made.queue_ref, made.session.client_id, made.position)
 
     def _slots_of(self, resting: Resting) -> Iterator[tuple[bytes, SubscriptionRow]]:
         """Give filter and row of each subscription at QoS 1."""

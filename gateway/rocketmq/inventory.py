@@ -158,6 +158,7 @@ class RocketmqInventory(Inventory):
                 letters=(queue_key(RETRY_PREFIX + group, 0), queue_key(DEAD_PREFIX + group, 0)),
                 may_be=("passed over, as its group was sent on",),
                 or_else=() if is_fresh else (SUBSCRIBED_LATER,),
+                is_lasting=True,
                 is_fresh=is_fresh,
             )
 

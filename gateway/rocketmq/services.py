@@ -29,6 +29,7 @@ from gateway.rocketmq.delay import DelayService
 from gateway.rocketmq.group_table import GroupTable
 from gateway.rocketmq.letters import Letters
 from gateway.rocketmq.message_query import MessageQueries
+from gateway.rocketmq.moved_places import watch_first_places
 from gateway.rocketmq.pop.claims import Claims
 from gateway.rocketmq.pop.dead import DeadLetters
 from gateway.rocketmq.pop.peeking import Peeker
@@ -116,6 +117,7 @@ class RocketmqServices:
         self.retried = Retried(self.metrics)
         self.pulls = PullService(broker, topics, groups, self.clients, self.metrics, retried=self.retried)
         self.offsets = ConsumerManage(broker, topics)
+        watch_first_places(broker)
         self.claims = Claims(broker, self.offsets.is_young)
         dead = DeadLetters(broker, groups, self.backs)
         taker = Taker(broker, self.claims, dead, self.metrics, settings.broker_name, retried=self.retried)

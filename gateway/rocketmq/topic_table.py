@@ -24,6 +24,7 @@ PERM_READ = 4
 TEMPLATE = b"TBW102"
 RETRY_PREFIX = b"%RETRY%"
 DEAD_PREFIX = b"%DLQ%"
+OWN_GROUPS = b"CID_RMQ_SYS_"  # groups that are official brokers' own, and the gateway's, begin so
 SENT_GROUP = b"CID_RMQ_SYS_LETTERS"  # its offset on a topic of dead letters says which were sent back
 TOPIC_BYTES_MAX = 127  # as in RocketMQ
 RETRY_TOPIC_BYTES_MAX = 255  # as in RocketMQ: such a name has a group's and a topic's in it

@@ -19,6 +19,7 @@ from tests.support.logins import HandClock, HandWork
 from tests.support.store import flush_as_asked
 
 NOW_MS = 1_790_000_000_000
+MACHINE_START = 7  # a gateway that is killed is started again on the same machine
 STORE = StoreSettings(segment_bytes=1024 * 1024)
 
 
@@ -180,6 +181,7 @@ class World:
             parent_topic=self.store_settings.parent_topic.encode(),
             metrics=self.metrics,
         )
+        self.broker.lasting_endings.begin(MACHINE_START, self.now_ms)
         self.is_turn_due = self.is_flush_due = False
         self.waiting = []  # peers whose input waits for their share of a turn
         self.peers = []  # all

@@ -21,9 +21,9 @@ from gateway.admin.routes import Routes
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
 from gateway.inventory import GroupEntry
+from gateway.rocketmq.moved_places import note_moved
 from gateway.rocketmq.topic_table import DEAD_PREFIX, queue_key
 
-PASSED_OVER = "acknowledged, or passed over as its group was sent on"
 GROUPS = Routes()
 OWN_PREFIX = "CID_RMQ_SYS_"  # of groups that are official brokers' own, and the gateway's
 MEMBERS_MAX = 100  # told by name
@@ -141,9 +141,9 @@ async def reset_group(view: View, administrator: Administrator, group: PathName,
         await open_queue(broker, queue_ref)
         offset = wanted.offset if wanted.offset is not None else await find_offset(broker, queue_ref, wanted.at_ms or 0)
         offset = max(broker.min_offset(queue_ref), min(offset, broker.max_offset(queue_ref)))
+    note_moved(broker, group.encode(), key, offset, time.time_ns() // 1_000_000)
     broker.consumer_offsets.commit(group.encode(), key, offset)
     view.rocketmq.claims.reset(group.encode(), key, offset)
-    broker.pop.endings.note_run((key, group.encode()), before, offset, PASSED_OVER, time.time_ns() // 1_000_000)
     return {"group": group, "queue": wanted.queue, "next_offset": offset}
 
 

@@ -15,6 +15,7 @@ from gateway.rocketmq.admin.works import AdminPeer, Steps, check_size, find_offs
 from gateway.rocketmq.client_table import ClientTable
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import GROUP_BYTES_MAX, flag_field, integer_field, text_field
+from gateway.rocketmq.moved_places import note_moved
 from gateway.rocketmq.opened import opened
 from gateway.rocketmq.topic_table import TopicTable, queue_key
 from lmq.remoting.commands import FLAG_ONE_WAY, LANGUAGES, Command, answer, encode_json
@@ -45,7 +46,7 @@ class Resets:
         self._clients = clients
         self._broker_name = broker_name
 
-    def reset(self, request: Command, peer: AdminPeer) -> Steps:
+    def reset(self, request: Command, peer: AdminPeer, now_ms: int) -> Steps:
         """Let a group go on at a moment, or at an offset of one queue; answer with the offsets."""
         group, name = text_field(request, "group"), text_field(request, "topic")
         at_ms = integer_field(request, "timestamp", AT_THE_END)
@@ -80,6 +81,8 @@ class Resets:
             before = self._broker.consumer_offsets.get(group.encode(), key)
             offsets[queue_id] = offset if goes_on or before is None else min(offset, before)
             yield
+        for queue_id, offset in offsets.items():
+            note_moved(self._broker, group.encode(), queue_key(name.encode(), queue_id), offset, now_ms)
         done = self._set(request, group, name, offsets)
         peer.actor().tell(Kind.GROUP_RESET, group=group, topic=name, offsets=[*offsets.items()])
         return done

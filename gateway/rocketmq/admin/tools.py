@@ -120,7 +120,9 @@ STEPPED: dict[int, Callable[[AdminTools, Command, AdminPeer, int], Steps]] = {
     RequestCode.GET_PRODUCER_CONNECTION_LIST: lambda tools, request, _peer, _: producers_of(request, tools.connected()),
     RequestCode.GET_CONSUME_STATS: lambda tools, request, peer, _: tools.groups.progress(request, peer),
     RequestCode.QUERY_CONSUME_QUEUE: lambda tools, request, peer, _: tools.queues.tell(request, peer),
-    RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: lambda tools, request, peer, _: tools.resets.reset(request, peer),
+    RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: lambda tools, request, peer, now_ms: tools.resets.reset(
+        request, peer, now_ms
+    ),
     RequestCode.QUERY_TOPIC_CONSUME_BY_WHO: lambda tools, request, _peer, _: tools.groups.groups_of(request),
     RequestCode.QUERY_CONSUME_TIME_SPAN: lambda tools, request, peer, now_ms: tools.groups.spans(request, peer, now_ms),
     RequestCode.GET_ALL_PRODUCER_INFO: lambda tools, request, _peer, now_ms: all_producers(

@@ -12,6 +12,7 @@ from typing import Protocol
 from core.broker import Broker
 from core.message import StoredBatch
 from core.stage import Stage
+from gateway.rocketmq.moved_places import note_beginning
 from gateway.rocketmq.topic_table import RETRY_PREFIX
 
 IN_FLIGHT_MAX = 1_000_000  # of all groups: what is hidden until a moment takes about 200 bytes
@@ -133,6 +134,7 @@ class Claims:
         if committed is not None:
             return min(committed, end)
         if at_end and not key.startswith(RETRY_PREFIX) and not self._is_young(key):
+            note_beginning(self._broker, group, key, max(end - 1, 0))
             return max(end - 1, 0)
         return min(self._broker.min_offset(queue_ref), end)
 
@@ -189,4 +191,4 @@ class Claims:
             (group, key), taken = self._moved.popitem()
             committed = self._broker.consumer_offsets.get(group, key)
             if committed is None or committed < taken.floor:  # else the group pulled as well
-                self._broker.consumer_offsets.commit(group, key, taken.floor)
+                self._broker.consumer_offsets.commit(group, key, taken.floor, has_begun=True)

@@ -202,7 +202,7 @@ class Taker:
         if expired:
             self._finish(taken, watch.key, wish.group, expired)
             self._metrics.drop("expired", len(expired))
-            self._broker.pop.endings.note((watch.key, wish.group), expired, len(expired), "expired", now_ms)
+            self._broker.lasting_endings.note((watch.key, wish.group), expired, len(expired), "expired", now_ms)
         wanted = pick_wanted(batch, wish.wanted, picked)
         if wanted < batch.count:
             kept = set(picked[:wanted])

@@ -39,6 +39,11 @@ async def _group_fates(client):
     return [next(reader for reader in one["queues"][0]["readers"] if reader["kind"] == "group") for one in told]
 
 
+def _forget_endings(data_dir):
+    """Have a gateway that is not running know of no message that is done how it ended, as after a power cut."""
+    (data_dir / "journals" / "endings").unlink()
+
+
 async def test_a_session_tells_after_a_restart_what_it_had_and_what_it_may_have_had(tmp_path):
     async with managed_gateway(tmp_path) as (gateway, client):
         async with _client(gateway, "device") as device:
@@ -46,6 +51,11 @@ async def test_a_session_tells_after_a_restart_what_it_had_and_what_it_may_have_
             await publish(client, "amq.topic", "plant.1", "had", {"delivery_mode": 2})
             await anext(device.messages)
         await publish(client, "amq.topic", "plant.2", "waited", {"delivery_mode": 2})
+    async with managed_gateway(tmp_path) as (_, client):
+        found = await client.get("/api/lmq/messages", params={"queue": "%LMQ%mqtt%plant%|h", "at_ms": 0})
+        had = await fate_when_done(client, found.json()["items"][0]["id"])
+        assert (had["outcome"], had["note"]) == ("acknowledged", "filter plant/# at QoS 1")
+    _forget_endings(tmp_path)
     async with managed_gateway(tmp_path) as (gateway, client):
         view = client._transport.app.state.view
         await view.activity.look()
@@ -143,6 +153,10 @@ async def test_what_was_too_large_for_its_client_is_told_as_dropped(tmp_path):
         fates = await _fates_of_newest(client, 2)
         assert (fates["small"]["outcome"], fates["mqtt:crew"]["outcome"]) == (dropped, dropped)
     async with managed_gateway(tmp_path) as (_, client):
+        assert (await _fates_of_newest(client, 2))["small"] == fates["small"]
+        assert (await _fates_of_newest(client))["small"]["outcome"] == "acknowledged"
+    _forget_endings(tmp_path)
+    async with managed_gateway(tmp_path) as (_, client):
         fates = await _fates_of_newest(client, 2)
         assert fates["small"]["outcome"] == "acknowledged or dropped as too large for it"
         assert fates["mqtt:crew"]["outcome"] == dropped
@@ -175,6 +189,9 @@ async def test_what_a_session_at_qos_0_missed_while_it_was_away_is_told_so_and_i
             told = (await client.get("/api/lmq/devices/device")).json()
             assert (told["waiting"], told["subscriptions"][0]["waiting"]) == (0, 0)
         assert await outcomes_of(client) == [f"sent or {away}", "sent", away]
+    async with managed_gateway(tmp_path) as (_, client):
+        assert await outcomes_of(client) == [f"sent or {away}"] * 3
+    _forget_endings(tmp_path)
     async with managed_gateway(tmp_path) as (_, client):
         unsure = f"sent, dropped as it read too slowly or {away}"
         assert await outcomes_of(client) == [unsure, unsure, unsure]

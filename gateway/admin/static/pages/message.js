@@ -63,7 +63,7 @@ async function showMessage(main, signal, id) {
   if (found.fields.length) main.append(h("h2", {}, "Properties"), table("", FIELDS, found.fields, "Properties"));
   main.append(
     h("h2", {}, `Where it went: ${plural(found.queue_count, "queue")}`),
-    h("p", { className: "faint" }, "Times are exact to a few seconds. What AMQP queues did with it is known over restarts, too; of other readers that were done before the gateway started, the possible endings are listed."),
+    h("p", { className: "faint" }, "Times are exact to a few seconds. Where it is not known how a reader was done with it, the possible endings are listed."),
     ...found.queues.map(showQueue),
   );
   if (found.queue_count > found.queues.length) main.append(h("p", {}, `The first ${count(found.queues.length)} are shown.`));

@@ -89,7 +89,7 @@ def test_a_reset_that_cannot_be_is_refused(filled, changes, code):
 
 def test_who_may_not_configure_resets_nothing(site, filled):
     stranger = Stranger()
-    steps = site.door.tools.resets.reset(Command(222, ext={"group": "g", "topic": "T", "timestamp": "0"}), stranger)
+    steps = site.door.tools.resets.reset(Command(222, ext={"group": "g", "topic": "T", "timestamp": "0"}), stranger, 0)
     with pytest.raises(CommandRefusedError) as caught:
         next(steps)
     assert caught.value.code == 16

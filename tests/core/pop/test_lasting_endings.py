@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from core.errors import DataFolderUnusableError
+from core.pop import lasting_endings as module
+from core.pop.endings import Ending
+from core.pop.lasting_endings import LastingEndings
+from tests.support.stores import FullJournal, MemoryJournal
+
+ONE, OTHER = (b"q", b"one"), (b"q", b"other")
+BOOT = 77
+
+
+def _restart(journal, *, boot=BOOT, now_ms=1_000):
+    journal.reopen()
+    endings = LastingEndings(journal)
+    endings.begin(boot, now_ms)
+    return endings
+
+
+def test_what_ended_is_told_after_a_kill_and_of_the_rest_that_it_was_acknowledged():
+    journal = MemoryJournal()
+    endings = _restart(journal, now_ms=100)
+    endings.note(ONE, [3, 4, 5, 9], 4, "expired", 110)
+    endings.note_run(ONE, 10, 12, "queue_full", 120)
+    endings.note_run(ONE, 12, 14, "queue_full", 130)
+    for each in (endings, _restart(journal)):
+        assert each.find(*ONE, 4) == Ending("expired", 110, 110)
+        assert each.find(*ONE, 11) == each.find(*ONE, 13) == Ending("queue_full", 120, 130)
+        assert each.find(*ONE, 6) is each.find(*OTHER, 4) is None
+        assert each.since_ms == 100
+        assert each.is_kept(*ONE, 6, 101)
+        assert each.is_kept(*OTHER, 6, 101)
+
+
+def test_before_it_begins_it_keeps_in_memory_and_writes_nothing():
+    journal = MemoryJournal()
+    endings = LastingEndings(journal)
+    endings.note_run(ONE, 0, 2, "expired", 5)
+    assert endings.find(*ONE, 1) == Ending("expired", 5, 5)
+    assert not journal.records
+    assert endings.since_ms > 1 << 60
+
+
+@pytest.mark.parametrize("boot", [0, BOOT + 1])
+def test_a_start_of_the_machine_that_no_stop_came_before_is_a_break(boot):
+    journal = MemoryJournal()
+    _restart(journal, boot=boot, now_ms=100).note_run(ONE, 0, 2, "expired", 110)
+    other = BOOT + 2 if boot else 0
+    again = _restart(journal, boot=other, now_ms=200)
+    assert (again.find(*ONE, 1), again.since_ms) == (None, 200)
+    again.note_run(ONE, 4, 5, "expired", 210)
+    again.end()
+    later = _restart(journal, boot=other + 1, now_ms=300)
+    assert (later.find(*ONE, 4), later.since_ms) == (Ending("expired", 210, 210), 200)
+
+
+def test_what_a_reader_is_given_again_counts_from_an_offset_on_for_messages_at_qos_0_alone():
+    journal = MemoryJournal()
+    endings = _restart(journal)
+    endings.note_run(ONE, 0, 6, "queue_full", 5)
+    endings.note_run(ONE, 8, 9, "expired", 6)
+    endings.note_run(OTHER, 8, 9, "expired", 6)
+    endings.trim(ONE, 4)
+    for each in (endings, _restart(journal)):
+        assert [each.find(*ONE, offset) is None for offset in (3, 4, 8)] == [False, True, True]
+        assert each.find(*ONE, 8, is_at_0=True) == Ending("expired", 6, 6)
+        assert each.find(*OTHER, 8) is not None
+
+
+def test_what_is_forgotten_is_said_to_be_not_kept(monkeypatch):
+    monkeypatch.setattr(module, "RUNS_MAX", 2)
+    monkeypatch.setattr(module, "READERS_MAX", 2)
+    journal = MemoryJournal()
+    endings = _restart(journal, now_ms=1)
+    for first in (0, 10, 20):
+        endings.note_run(ONE, first, first + 1, "rejected", 10)
+    for each in (endings, _restart(journal)):
+        assert (each.find(*ONE, 0), each.is_kept(*ONE, 0, 5), each.is_kept(*ONE, 10, 5)) == (None, False, True)
+    endings = _restart(journal)
+    for name in (b"a", b"b"):
+        endings.note_run((b"q", name), 0, 1, "rejected", 2_000)
+    for each in (endings, _restart(journal)):  # the first is forgotten: of it, and of those that never ended anything
+        for reader in (ONE, OTHER):
+            assert [each.is_kept(*reader, 30, stored_ms) for stored_ms in (1_999, 2_001)] == [False, True]
+        assert each.is_kept(b"q", b"a", 0, 5)
+
+
+def test_runs_of_all_readers_are_bounded(monkeypatch):
+    monkeypatch.setattr(module, "ALL_RUNS_MAX", 4)
+    endings = _restart(MemoryJournal())
+    for name in range(10):
+        endings.note((b"q", b"%d" % name), [0, 2], 2, "rejected", 1_000)
+    assert endings.readers <= 3
+
+
+def test_on_a_full_disk_nothing_is_lost_in_memory_and_a_later_start_knows_what_was_stored_since_there_was_room():
+    journal = FullJournal()
+    endings = _restart(journal, now_ms=100)
+    journal.is_full = True
+    endings.note_run(ONE, 0, 2, "expired", 110)
+    journal.is_full = False
+    endings.note_run(ONE, 5, 6, "expired", 200)
+    assert endings.find(*ONE, 1) is not None
+    again = _restart(journal, now_ms=300)
+    assert again.since_ms == 200
+    assert again.find(*ONE, 5) is not None
+
+
+def test_a_record_that_no_such_journal_has_is_refused():
+    journal = MemoryJournal()
+    journal.append_many(b"\x63abc", 4)
+    with pytest.raises(DataFolderUnusableError, match="no journal of endings: it has a record of 4 bytes and kind 99"):
+        LastingEndings(journal)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_history_is_the_same_after_kills_at_any_moment_and_in_the_middle_of_compactions(seed, monkeypatch):
+    monkeypatch.setattr(module, "COMPACT_BYTES_MIN", 300)
+    monkeypatch.setattr(module, "COMPACT_RATIO", 1)
+    monkeypatch.setattr(module, "STEP_READERS", 1)
+    monkeypatch.setattr(module, "RUNS_MAX", 5)
+    monkeypatch.setattr(module, "READERS_MAX", 6)
+    monkeypatch.setattr(module, "ALL_RUNS_MAX", 20)
+    chance, journal, now_ms = random.Random(seed), MemoryJournal(), 1
+    endings = _restart(journal, now_ms=now_ms)
+    readers = [(b"q%d" % (number % 2), b"r%d" % number) for number in range(8)]
+    for _ in range(300):
+        now_ms += chance.randrange(3)
+        reader, first = chance.choice(readers), chance.randrange(40)
+        match chance.randrange(12):
+            case 0:
+                endings.trim(reader, first)
+            case 1:
+                before = _all_of(endings, readers)
+                endings = _restart(journal, now_ms=now_ms)
+                assert _all_of(endings, readers) == before
+            case _:
+                reason = chance.choice(["expired", "queue_full"])
+                endings.note_run(reader, first, first + chance.randrange(4), reason, now_ms)
+        assert endings._run_count == sum(len(runs.columns) for runs in endings._kept.values()) // 5
+    assert journal.compactions
+
+
+def _all_of(endings, readers):
+    return [
+        (
+            endings.find(*reader, offset),
+            endings.find(*reader, offset, is_at_0=True),
+            endings.is_kept(*reader, offset, stored_ms),
+        )
+        for reader in readers
+        for offset in range(45)
+        for stored_ms in (0, 50, 150, 250)
+    ]
