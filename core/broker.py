@@ -55,7 +55,7 @@ class Broker(ReaderTurns):
         self.parent_topic = parent_topic
         self.metrics = metrics
         self.room = engine.room
-        self.long_names = LongNames()
+        self.long_names = LongNames(engine.table("long_names"), lambda: not engine.room.is_low)
         self.request_timer: Callable[[], None] = _nothing
         self.router = Router(self._make_topic_route, self.caches)
         self.retained = RetainedMessages(engine.table("retained"), engine.record_version)

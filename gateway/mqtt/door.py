@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from functools import partial
 
+from core.errors import LmqError
 from gateway.auth.recheck import LOOKS_A_STEP
 from gateway.door import Address, ClientLimits, Door, Interval, Listen, find_listening
 from gateway.events import Kind
@@ -78,12 +79,28 @@ class MqttDoor(MqttServices, Door):
         self.sessions.load(queues, self.broker.next_version, now_ms)
         self.broker.keep_first()  # places that a power cut left behind the end of the log were cut back
         self.subscribing.sharing.forget_others()
+        self._forget_long_names()
         for client_id in self.delivery.queued.limits.own_clients():
             if self.sessions.outline(client_id) is None:  # a process was killed between two commits
                 self.delivery.queued.limits.forget(client_id)
         self.metrics.sessions = len(self.sessions)
         self.wills.publish_left(now_ms)
         self.sys_tree.start(now_ms, self.settings.sys_interval_s)
+
+    def _forget_long_names(self) -> None:
+        """Forget what long filters are called that nobody uses and that have no messages."""
+        broker = self.broker
+        for light_name in broker.long_names.unused():
+            queue_ref = broker.find_queue(light_name)
+            if queue_ref >= 0:
+                broker.open_queue(queue_ref, partial(self._forget_if_empty, light_name, queue_ref))
+            else:
+                broker.long_names.forget(light_name)
+
+    def _forget_if_empty(self, light_name: bytes, queue_ref: int, error: LmqError | None) -> None:
+        broker = self.broker
+        if error is None and broker.min_offset(queue_ref) == broker.max_offset(queue_ref):
+            broker.long_names.forget(light_name)
 
     def _note_given_again(self, queue_ref: int, client_id: bytes, offset: int) -> None:
         """Forget how messages ended that a session is given once more since it was loaded."""

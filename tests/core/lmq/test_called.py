@@ -72,3 +72,36 @@ def test_the_longest_names_take_no_more_memory_than_many_shorter_ones():
     tracemalloc.stop()
     assert taken < 1.1 * called.KNOWN_BYTES
     assert names.find(mqtt_queue_name(topic_filter)) == (MQTT, b"", topic_filter)
+
+
+class Rows(dict):
+    def put(self, key, value):
+        self[key] = value
+
+    def delete(self, key):
+        del self[key]
+
+
+def test_long_filters_are_known_in_later_processes_until_their_messages_are_gone(monkeypatch):
+    rows, filters = Rows(), [LONG + b"%d" % number for number in range(4)]
+    light = [mqtt_queue_name(one) for one in filters]
+    names = LongNames(rows)
+    for light_name, one in zip(light[:3], filters, strict=False):
+        names.note(light_name, MQTT, b"", one)
+        names.note(light_name, MQTT, b"", one)
+    names.note(amqp_queue_name(b"/", LONG), AMQP, b"/", LONG)  # is in the definitions anyway
+    assert set(rows) == set(light[:3])
+    names = LongNames(rows)
+    assert names.find(light[0]) == (MQTT, b"", filters[0])
+    names.note(light[1], MQTT, b"", filters[1])
+    assert names.unused() == [light[0], light[2]]
+    for light_name in light[1:3]:
+        names.forget(light_name)
+    assert set(rows) == {light[0], light[1]}
+    monkeypatch.setattr(called, "ROWS_BYTES_MAX", 2 * (called.NAME_BYTES + len(filters[0])))
+    names.note(light[3], MQTT, b"", filters[3])  # too many: known in this process
+    assert names.find(light[3]) == (MQTT, b"", filters[3])
+    assert set(rows) == {light[0], light[1]}
+    monkeypatch.undo()
+    LongNames(rows, lambda: False).note(light[3], MQTT, b"", filters[3])
+    assert set(rows) == {light[0], light[1]}

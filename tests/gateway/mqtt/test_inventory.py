@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from core.lmq.queue_name import mqtt_queue_name
 from tests.support import mqtt
 from tests.support.logins import quick_hash
 from tests.support.walks import all_of, take_steps
@@ -131,3 +132,15 @@ def test_figures_of_a_session_that_is_not_loaded_are_not_told_at_once(world):
     inventory = world.door.inventory()
     assert inventory.tell_subscriptions("waiting", [(b"there", b"a"), (b"away", b"a")]) is None
     assert inventory.tell_subscriptions("waiting", [(b"there", b"a")]) == [0]
+
+
+def test_a_long_filter_that_nobody_uses_has_its_name_after_a_restart_while_it_has_messages(world):
+    used, empty = [b"plant/" + name * 300 + b"/#" for name in (b"a", b"b")]
+    world.client(b"p", (used, 1), (empty, 1)).send(mqtt.publish(used[:-1] + b"1", b"x", qos=1, packet_id=1)).vanish()
+    names = []
+    for _ in range(2):
+        world.close()
+        world.open()
+        names.append({entry.name for entry in all_of(world.door.inventory().queues())})
+        assert [*dict(world.broker.table("long_names").items())] == [mqtt_queue_name(used)]
+    assert [used.decode() in each for each in names] == [True, True]
