@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.amqp.definition_draft import HostDraft, read_arguments
+from gateway.amqp.definition_draft import LOOKED_A_STEP, HostDraft, read_arguments
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import Exchange
 
@@ -75,6 +75,18 @@ def test_a_draft_of_a_virtual_host_that_is_to_be_made_binds_what_all_have(world)
         world.turn()
     bound = {key for _, key, _ in vhost.exchanges.get("amq.topic").bindings}
     assert bound == {"a.#", "b"}
+
+
+def test_that_very_many_queues_are_open_is_seen_in_steps(world):
+    vhost, count = world.amqp.vhost, 3 * LOOKED_A_STEP
+    draft = HostDraft("/", vhost)
+    for number in range(count):
+        draft.add_queue(f"q{number}", {}, durable=True, auto_delete=False)
+    rests = 0
+    for _ in draft.carry_out(vhost):
+        rests += len(vhost) == count and all(queue.is_open for queue in vhost)
+        world.turn()
+    assert rests >= 3
 
 
 def test_an_exchange_that_is_asked_for_twice_has_to_be_the_same(world):
