@@ -68,7 +68,7 @@ class Exchange:
     """
 
     __slots__ = (
-        "_by_hash", "_by_headers", "_by_key", "_picks", "_trie", "alternate", "bindings", "downstream",
+        "_by_hash", "_by_headers", "_by_key", "_picks", "_trie", "alternate", "bindings", "change_count", "downstream",
         "hashed_by", "is_auto_delete", "is_durable", "is_internal", "kind", "name", "rule",
     )  # fmt: skip
 
@@ -96,6 +96,7 @@ class Exchange:
         self.hashed_by = hashed_by
         self.downstream = downstream
         self.bindings: OrderedMap[Binding, Binding] = OrderedMap()
+        self.change_count = 0  # of bindings, made and taken back
         self._by_key: PartedMap[str, dict[Destination, int]] = PartedMap({})
         self._by_headers: HeaderIndex[Destination] = HeaderIndex()
         self._by_hash: HashChoice[Destination] = HashChoice()
@@ -132,6 +133,7 @@ class Exchange:
         if binding in self.bindings:
             return False
         self.bindings[binding] = binding
+        self.change_count += 1
         self._picks = None
         destination, key, terms = binding
         if isinstance(terms, HeaderMatch):
@@ -149,6 +151,7 @@ class Exchange:
         if binding not in self.bindings:
             return False
         del self.bindings[binding]
+        self.change_count += 1
         self._picks = None
         destination, key, terms = binding
         if isinstance(terms, HeaderMatch):

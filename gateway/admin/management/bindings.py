@@ -206,6 +206,7 @@ class BindingRoster(Roster[tuple[VirtualHost, Exchange], Placed]):
             lambda binding: exchange.bindings.get(binding) is binding,  # and not one that was made again
             lambda _binding: exchange.name,
             lambda binding: (place, exchange.name, binding),
+            mark=lambda: exchange.change_count,
         )
 
 

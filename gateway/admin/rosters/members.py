@@ -18,6 +18,7 @@ from gateway.admin.steps import Steps, walk
 TEXT_COUNT = 1_024  # names in one text
 DEAD_MIN = 1_000  # things or sources that are gone, and more than are there, before a list is worn
 TAKEN_A_STEP = 256  # things of a list without pages that are looked for at once
+MARKS_A_STEP = 256  # parts that are found to be as they were, of which each costs less than 0.2 us
 THERE_A_STEP = 64  # things of which it is found out at once whether they are there
 FIRST_MAX = 2_000  # numbers of which each is asked whether its thing is there
 _NUMBER_BITS = 32
@@ -51,6 +52,8 @@ class Members(Generic[Source, Thing]):
         self._is_worn = False
         self._parts: dict[Source, Part[Thing]] = {}
         self._by_index: list[Part[Thing]] = []
+        self._marks: list[int | None] = []  # by part: what it said before the last look
+        self._alive: list[int] = []  # by part: how many things it had then
         self._moving: list[int] = []  # the parts that may have other numbers for their things some day
         self._places: list[Runs] = []  # by part: the numbers here of its things
         self._noted: list[int] = []  # by part: how many of those that it told gone are noted
@@ -100,11 +103,17 @@ class Members(Generic[Source, Thing]):
                 self._add(source)
         moved = still = 0
         moving = set(self._moving)
-        for index in range(len(self._by_index)):
-            if index not in moving:
-                still += await self._look(index, steps)
-            elif index >= known:
-                moved += await self._look(index, steps)
+        for index, part in enumerate(self._by_index):
+            if index in moving:
+                moved += await self._look(index, steps) if index >= known else 0
+                continue
+            mark = part.mark()
+            if mark is None or mark != self._marks[index]:
+                self._alive[index] = await self._look(index, steps)
+                self._marks[index] = mark
+            elif index % MARKS_A_STEP == 0:
+                await steps.rest()
+            still += self._alive[index]
         gone = len(self._parts) - count
         self._still, self._is_worn = still, gone > max(DEAD_MIN, count)
         return moved
@@ -116,6 +125,8 @@ class Members(Generic[Source, Thing]):
         self._by_index.append(part)
         self._places.append(Runs())
         self._noted.append(0)
+        self._marks.append(None)
+        self._alive.append(0)
 
     async def _look(self, index: int, steps: Steps) -> int:
         """Take in what came to a part, and note what is told gone; return how many things it has."""

@@ -31,6 +31,10 @@ class Part(ABC, Generic[Thing_co]):
     def arrivals(self) -> Iterator[None]:
         """Give numbers to what came since the last call, some in each step."""
 
+    def mark(self) -> int | None:
+        """Return another number once things came or went, at very little cost; None: that is not known."""
+        return None
+
     @abstractmethod
     def alive(self) -> int:
         """Return how many of them are there, at little cost."""

@@ -104,6 +104,7 @@ class OrderedPart(Part[Thing], Generic[Kept, Thing]):
         name: Says what one is called.
         tell: Returns what is told of one.
         figures: What some have in columns where that is quick to tell, anything of those that are gone.
+        mark: Says another number once one came or went; None: that is not known.
     """
 
     def __init__(
@@ -114,7 +115,9 @@ class OrderedPart(Part[Thing], Generic[Kept, Thing]):
         name: Callable[[Kept], str],
         tell: Callable[[Kept], Thing],
         figures: Mapping[str, Callable[[Sequence[Kept]], Sequence[Any]]] | None = None,
+        mark: Callable[[], int] | None = None,
     ) -> None:
+        self._mark = mark
         self._figures = figures or {}
         self._newest_first = newest_first
         self._count = count
@@ -122,6 +125,10 @@ class OrderedPart(Part[Thing], Generic[Kept, Thing]):
         self._name = name
         self._tell = tell
         self._kept: list[Kept] = make_long_list(())
+
+    def mark(self) -> int | None:
+        """Return another number once one came or went; None: that is not known."""
+        return None if self._mark is None else self._mark()
 
     def arrivals(self) -> Iterator[None]:
         """Take those that came after the last one that is still there."""

@@ -131,6 +131,37 @@ async def test_only_parts_whose_things_move_are_looked_at_while_nothing_is_said_
     assert things.dead == 2
 
 
+class _Marked(_Told):
+    """Things that say when they come and go."""
+
+    def __init__(self, names):
+        super().__init__(names)
+        self.said = 0
+        self.looks = 0
+
+    def mark(self):
+        return self.said
+
+    def arrivals(self):
+        self.looks += 1
+        return super().arrivals()
+
+
+async def test_a_part_whose_mark_is_as_it_was_is_not_looked_at():
+    parts = {name: _Marked([name]) for name in "abc"}
+    things = Members(lambda: list(parts), parts.__getitem__)
+    await things.take_in()
+    parts["b"].names_of.append("d")
+    parts["b"].said += 1
+    parts["c"].gone.append(0)
+    parts["c"].said += 1
+    for _ in range(2):
+        await things.take_in()
+        assert [things.name_of(number) for number in range(len(things))] == ["a", "b", "c", "d"]
+        assert (things.dead, list(await things.find_there())) == (1, [1, 1, 0, 1])
+    assert [part.looks for part in parts.values()] == [1, 2, 2]
+
+
 async def test_a_list_whose_sources_went_is_worn(monkeypatch):
     monkeypatch.setattr(members, "DEAD_MIN", 1)
     parts = {name: _Told([name]) for name in "abcd"}
