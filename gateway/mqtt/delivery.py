@@ -104,7 +104,10 @@ class Delivery(Redelivery):
     def stop(self, subscription: Subscription) -> None:
         """Send no more to a subscription; it knows its position then."""
         if subscription.state == SHARED and subscription.group is not None:
-            subscription.group.remove(subscription)
+            if subscription.session.outlet is None:
+                subscription.group.remove(subscription)
+            else:
+                subscription.group.retire(subscription)
         elif subscription.state not in {OFFLINE, SETTLING}:
             feed = self._feeds[subscription.queue_ref]
             feed.remove(subscription)
@@ -114,6 +117,8 @@ class Delivery(Redelivery):
     def pause(self, session: Session) -> None:
         """Send no more to a session, whose outlet is gone; each subscription that is still live is to be stopped."""
         session.outlet = None
+        for subscription in [one for one in session.shared if one.state == GONE]:
+            subscription.group.take_back(subscription)  # type: ignore[union-attr] # not finished, so it has one
         backlog = self._backlogs.pop(session, None)
         if backlog is not None:
             backlog.stop_waiting()
@@ -161,6 +166,8 @@ class Delivery(Redelivery):
             if subscription is None:
                 self._forget_retained(session, window)
             elif subscription.state == GONE:
+                if subscription.group is not None:
+                    subscription.group.settle(subscription, window)
                 session.free_source(subscription)
             elif subscription.group is not None:
                 subscription.group.settle(subscription, window)

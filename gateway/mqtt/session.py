@@ -37,6 +37,12 @@ class ShareGroup(Protocol):
     def remove(self, subscription: Subscription) -> None:
         """Hand a member nothing more."""
 
+    def retire(self, subscription: Subscription) -> None:
+        """Hand a member that gives up its subscription nothing more; it finishes what it has."""
+
+    def take_back(self, subscription: Subscription) -> None:
+        """Hand what one that gave up has not finished to others: its connection is gone."""
+
     def settle(self, subscription: Subscription, window: InflightWindow) -> None:
         """Finish the messages that left a member's window."""
 
@@ -174,7 +180,7 @@ class Session:
         self.retained_inflight: dict[int, CatchUp] | None = None  # number in the window -> whose it is
         self.catch_ups: dict[bytes, CatchUp] | None = None  # of durable subscriptions, by filter
         self.taken: set[int] | None = None
-        self.shared: list[Subscription] = []  # shared subscriptions that are read for
+        self.shared: list[Subscription] = []  # shared subscriptions that are read for, or GONE and not finished
         self.exact_number = 0
         self.redelivered = 0  # messages sent again, as unacknowledged ones of a connection before, since it was loaded
         self.aliases: TopicAliases | None = None  # where the client takes some

@@ -22,7 +22,7 @@ from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.feeds import PlacesLike
 from gateway.mqtt.inflight import InflightWindow
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, PublishEncoder
-from gateway.mqtt.session import NO_SLOT, NOTHING_OWED, OFFLINE, SHARED, Session, Subscription
+from gateway.mqtt.session import GONE, NO_SLOT, NOTHING_OWED, OFFLINE, SHARED, Session, Subscription
 from gateway.mqtt.sieve import TOO_LARGE, keep, keep_wanted, make_form
 from gateway.mqtt.topics import split_share
 
@@ -63,6 +63,7 @@ class SharedGroup(Reader):
         "_assigned",
         "_batch",
         "_desk",
+        "_leavers",
         "_members",
         "_next",
         "_owned",
@@ -88,6 +89,7 @@ class SharedGroup(Reader):
         self._pop = desk.broker.pop.open(self.light_name, self.owner, desk.broker.max_offset(self.queue_ref))
         self._batch = StoredBatch(BATCH_COUNT_MAX)
         self._members: list[Subscription] = []
+        self._leavers: list[Subscription] = []  # GONE, and not done with what they were sent
         self._next = 0  # whose turn it is
         self._assigned = Assignment()
         self.redelivered = 0  # messages that members were handed after others, since the group is there
@@ -119,13 +121,15 @@ class SharedGroup(Reader):
 
     def find_holder(self, offset: int) -> bytes:
         """Return the client that has a message and has not acknowledged it, empty where none is known."""
-        for member in self._members:
+        for member in (*self._members, *self._leavers):
             if offset in (member.unacked or {}).values():
                 return member.session.client_id
         return b""
 
     def drop(self) -> None:
-        """Forget what was taken and done: the group is no more."""
+        """Forget what was taken and done: the group is no more. What is under way goes on with those that have it."""
+        for subscription in self._leavers.copy():
+            self._let_leave(subscription)
         self._desk.broker.pop.drop(self.light_name, self.owner)
 
     def add(self, subscription: Subscription) -> None:
@@ -139,15 +143,42 @@ class SharedGroup(Reader):
 
     def remove(self, subscription: Subscription) -> None:
         """Hand a member nothing more, and what it has not acknowledged to others."""
-        subscription.state = OFFLINE
-        self._members.remove(subscription)
+        self._stop_handing(subscription)
+        subscription.session.shared.remove(subscription)
+        self._give_others(subscription)
+
+    def retire(self, subscription: Subscription) -> None:
+        """Hand a member that gives up its subscription nothing more; what it was sent it finishes, MQTT-3.10.4-3."""
+        self._stop_handing(subscription)
+        if subscription.unacked:
+            self._leavers.append(subscription)
+        else:
+            subscription.session.shared.remove(subscription)
+
+    def take_back(self, subscription: Subscription) -> None:
+        """Hand what one that gave up has not acknowledged to others: its connection is gone."""
+        unacked = subscription.unacked
+        self._let_leave(subscription)
+        subscription.unacked = unacked
+        self._give_others(subscription)
+
+    def _let_leave(self, subscription: Subscription) -> None:
+        self._leavers.remove(subscription)
+        subscription.session.shared.remove(subscription)
+        subscription.group = subscription.unacked = None
+
+    def _give_others(self, subscription: Subscription) -> None:
         session = subscription.session
-        session.shared.remove(subscription)
         unacked, subscription.unacked = subscription.unacked, None
         for number in unacked or ():
             assert session.window is not None
             self._desk.let_go(session, session.window, number)
-        self._show_again([*(unacked or {}).values(), *self._assigned.take(subscription)])
+        self._show_again(list((unacked or {}).values()))
+
+    def _stop_handing(self, subscription: Subscription) -> None:
+        subscription.state = OFFLINE
+        self._members.remove(subscription)
+        self._show_again(self._assigned.take(subscription))
         self._assigned.take_back(subscription)
         if not self._members:
             self._desk.broker.unpark(self.queue_ref, self)
@@ -159,6 +190,8 @@ class SharedGroup(Reader):
         done = list(takewhile(window.tail.__gt__, unacked))
         if done:
             self._finish([unacked.pop(number) for number in done])
+            if subscription.state == GONE and not unacked:
+                self._let_leave(subscription)
         if subscription.floor_slot != NO_SLOT:
             is_empty = not window.count_of(subscription.source)
             floor = NOTHING_OWED if is_empty else window.lowest_offset(subscription.source, NOTHING_OWED)

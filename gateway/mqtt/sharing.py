@@ -59,7 +59,8 @@ class Sharing:
         """Let a subscription that is stopped be no more of its group, which it may end; harmless for any other."""
         if subscription.group is None:
             return
-        subscription.group = None
+        if not subscription.unacked:
+            subscription.group = None
         key = split_share(subscription.topic_filter)
         self._counts[key] -= 1
         if not self._counts[key]:

@@ -9,7 +9,8 @@ from hypothesis import given, settings, strategies as st
 
 from tests.support import mqtt
 from tests.support.engines import MAKERS
-from tests.support.mqtt import connack, puback, publish, subscribe
+from tests.support.mqtt import connack, connect_5, puback, publish, subscribe, subscribe_5, unsubscribe_5
+from tests.support.mqtt_5 import P, encoded, enter, got
 from tests.support.mqtt_door import World
 from tests.support.mqtt_groups import FILTER, numbered, send, take
 
@@ -117,3 +118,31 @@ def test_nothing_is_lost_whatever_happens_to_members(tmp_path_factory, make_engi
         assert set(acked) == set(numbered(sent))
     finally:
         world.close()
+
+
+def test_who_unsubscribes_finishes_what_it_was_sent(world):  # MQTT-3.10.4-3, MQTT-3.3.4-9
+    items = encoded((P.RECEIVE_MAX, 2))
+    leaver = world.dial().send(connect_5(b"a", properties=items), subscribe_5(1, (b"$share/g/t", 1), (b"u", 1)))
+    world.client(b"p").send(*[publish(b"t", b"%d" % i, qos=1, packet_id=1) for i in range(2)]).vanish()
+    sent = got(leaver)
+    stayer = enter(world, b"b", filters=[(b"$share/g/t", 1)])
+    leaver.send(unsubscribe_5(2, b"$share/g/t"))
+    world.client(b"p").send(publish(b"u", b"other", qos=1, packet_id=1)).vanish()
+    assert got(leaver) == []  # two are under way, and it takes no more
+    leaver.send(puback(sent[0].packet_id))
+    assert [one.body for one in got(leaver)] == [b"other"]
+    assert got(stayer) == []
+    leaver.vanish()
+    assert [one.body for one in got(stayer)] == [b"1"]
+
+
+def test_last_member_that_unsubscribes_finishes_what_it_was_sent_though_the_group_is_no_more(world):
+    peer = enter(world, b"a", (P.SESSION_EXPIRY, 100), filters=[(b"$share/g/t", 1)])
+    world.client(b"p").send(*[publish(b"t", b"%d" % i, qos=1, packet_id=1) for i in range(2)]).vanish()
+    sent = got(peer)
+    peer.send(unsubscribe_5(2, b"$share/g/t"), puback(sent[0].packet_id))
+    assert got(enter(world, b"b", filters=[(b"$share/g/t", 1)])) == []  # it begins at the end
+    peer.vanish()
+    again = enter(world, b"a", (P.SESSION_EXPIRY, 100), clean=False)
+    again.send(puback(sent[1].packet_id)).vanish()
+    assert got(enter(world, b"a", (P.SESSION_EXPIRY, 100), clean=False)) == []
