@@ -76,8 +76,7 @@ class Gateway:
         self.clock = Clock()
         self.is_ready = False
         self.stopped = asyncio.Event()  # set when the gateway cannot go on by itself
-        loop = asyncio.get_running_loop()
-        self._loop = loop
+        self._loop = loop = asyncio.get_running_loop()
         self.check_threads = CheckThreads(loop)
         caches = CacheBudget(settings.cache.bytes_max)
         self.authenticator = Authenticator(settings.auth, os.environ, self.clock, self.check_threads, caches)
@@ -200,11 +199,8 @@ class Gateway:
         """
         now_ms = self.clock.now_ms()
         self.audit.use(self.settings.audit)
-        LOGGER.info(
-            "files may be opened and connections let in descriptors=%d connections_max=%d",
-            descriptor_limit(),
-            self.capacity.connections_max,
-        )
+        limits = descriptor_limit(), self.capacity.connections_max
+        LOGGER.info("files may be opened and connections let in descriptors=%d connections_max=%d", *limits)
         admin = find_listening(ADMIN, self.settings.admin.listen)
         listens = {**{door.name: door.listens() for door in self.doors.values()}, ADMIN: admin}
         self.authenticator.open_ways.listeners = {name: [one.ways for one in of] for name, of in listens.items()}
@@ -223,6 +219,8 @@ class Gateway:
         self.alarm.set(now_ms)  # what came due while we were down
         self._watch_intervals(now_ms)
         await self.bridges.open()  # before anybody publishes: what comes from here on is carried
+        for door in self.doors.values():
+            door.on_started(now_ms)
         for door in reversed(self.doors.values()):  # RocketMQ's address is stamped on what the others store
             await door.on_listening(await self.listeners.open(door, self._make_endpoint(door)))
         await self._listen_admin()

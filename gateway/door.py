@@ -162,6 +162,10 @@ class Door(ABC):
         """Load what is durable; before anything is listened on."""
 
     @abstractmethod
+    def on_started(self, now_ms: int) -> None:
+        """Publish what a process before left to be published: every door has loaded where its messages go."""
+
+    @abstractmethod
     def stop(self, now_ms: int) -> None:
         """Say farewell to all connections, and finish what is done in steps."""
 

@@ -50,6 +50,9 @@ class AmqpDoor(AmqpServices, Door):
         self.vhosts.load([self.settings.mqtt_vhost, *self.settings.vhosts], now_ms)
         self.broker.hold(self.vhosts.floors)
 
+    def on_started(self, now_ms: int) -> None:
+        """Nothing to do: letters that were left are finished where their queues are loaded."""
+
     def stop(self, now_ms: int) -> None:
         """Tell all clients that the gateway goes down."""
         for connection in list(self.connections):

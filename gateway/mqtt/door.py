@@ -63,7 +63,7 @@ class MqttDoor(MqttServices, Door):
         return partial(TurnedAway, self.runs)
 
     def start(self, now_ms: int) -> None:
-        """Take up what durable sessions wait for, and publish the wills of connections that a killed process left."""
+        """Take up what durable sessions wait for."""
         subscribing = self.subscribing
         queues = Queues(
             subscribing.take_up,
@@ -84,8 +84,11 @@ class MqttDoor(MqttServices, Door):
             if self.sessions.outline(client_id) is None:  # a process was killed between two commits
                 self.delivery.queued.limits.forget(client_id)
         self.metrics.sessions = len(self.sessions)
-        self.wills.publish_left(now_ms)
         self.sys_tree.start(now_ms, self.settings.sys_interval_s)
+
+    def on_started(self, now_ms: int) -> None:
+        """Publish the wills of connections that a killed process left."""
+        self.wills.publish_left(now_ms)
 
     def _forget_long_names(self) -> None:
         """Forget what long filters are called that nobody uses and that have no messages."""

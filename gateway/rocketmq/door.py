@@ -60,6 +60,9 @@ class RocketmqDoor(RocketmqServices, Door):
         """Note when that was; there is nothing to load, the tables are read when they are asked."""
         self.tools.figures.note(now_ms)
 
+    def on_started(self, now_ms: int) -> None:
+        """Nothing to do: what waits for its moment is the timer's."""
+
     def stop(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
         """Note how far groups are; what else is durable is written when it changes."""
         self.claims.commit_floors()

@@ -6,6 +6,7 @@ import gc
 import itertools
 import logging
 import os
+import shutil
 import weakref
 from functools import partial
 from pathlib import Path
@@ -29,7 +30,7 @@ from gateway.settings.models import AdminSettings, AmqpSettings, MqttSettings, R
 from tests.support import amqp
 from tests.support.commands import run_python
 from tests.support.gateway import ANY_PORT, make_settings, running_gateway
-from tests.support.mqtt import connect_5, disconnect_5, publish_5
+from tests.support.mqtt import connect, connect_5, disconnect_5, publish_5
 from tests.support.sources import ROOT
 from tests.support.store import light, open_store, publish, read_queue
 
@@ -54,6 +55,26 @@ async def test_every_open_door_is_listed_with_its_port(tmp_path):
             writer.close()
         assert gateway.is_ready
     assert not gateway.is_ready
+
+
+@pytest.mark.asyncio
+async def test_wills_that_a_killed_process_left_are_queued_for_amqp(tmp_path):
+    async with running_gateway(tmp_path / "data") as gateway:
+        host, port = gateway.listening["amqp"]
+        async with await aio_pika.connect(f"amqp://guest:guest@{host}:{port}/") as service:
+            channel = await service.channel()
+            queue = await channel.declare_queue("gone", durable=True)
+            await queue.bind("amq.topic", "gone")
+        reader, writer = await asyncio.open_connection(*gateway.listening["mqtt"])
+        writer.write(connect(b"device", will=(b"gone", b"bye", 1, False)))
+        await reader.readexactly(4)
+        shutil.copytree(tmp_path / "data", tmp_path / "killed")
+        writer.close()
+    async with running_gateway(tmp_path / "killed") as gateway:
+        host, port = gateway.listening["amqp"]
+        async with await aio_pika.connect(f"amqp://guest:guest@{host}:{port}/") as service:
+            queue = await (await service.channel()).get_queue("gone")
+            assert (await queue.get(no_ack=True, timeout=20)).body == b"bye"
 
 
 @pytest.mark.asyncio

@@ -93,12 +93,10 @@ class AmqpWorld(World):
         self.amqp_settings = AmqpSettings(**settings)
         super().__init__(data_dir, is_sync=is_sync, store_settings=store_settings, auth=auth, make_engine=make_engine)
 
-    def open(self):
-        super().open()
+    def start_others(self):
         self.amqp = AmqpDoor(self.broker, self.amqp_settings, self.authenticator)
         self.amqp.start(self.now_ms)
         self.amqp_counts = self.metrics.door("amqp")
-        self.turn()
 
     def close(self):
         super().close()

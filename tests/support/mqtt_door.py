@@ -192,7 +192,12 @@ class World:
         self.door = MqttDoor(self.broker, self.settings, self.authenticator)
         self.door.start(self.now_ms)
         self.counts = self.metrics.door("mqtt")
+        self.start_others()
+        self.door.on_started(self.now_ms)
         self.turn()
+
+    def start_others(self):
+        """Start other doors, where the world has some."""
 
     def make_authenticator(self):
         return Authenticator(self.auth, os.environ, HandClock(lambda: self.now_ms), self.checks)
