@@ -194,6 +194,8 @@ class Reading:
         taken = take_first(queue, stored, now_ms)
         if taken <= 0:
             return b"" if taken == AWAY else None
+        if queue.has_dead_letters:  # the next message is the first now, whose time may be over
+            queue.run_soon()
         ring = channel.unacked
         tag = ring.skip(1) if method.no_ack else ring.push(stored, find_get_slot(channel, queue))
         pop = queue.pop

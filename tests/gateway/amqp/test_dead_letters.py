@@ -62,6 +62,18 @@ def test_an_expired_message_goes_on_at_its_moment(world, peer):
         assert get(peer, "dead").body == body
 
 
+def test_an_expired_message_goes_on_at_its_moment_when_one_before_it_was_got(world, peer):
+    wakes = []
+    world.broker.timer.wake_at = wakes.append
+    peer.publish(b"stays", key="work").publish(b"late", key="work", expiration="70")
+    assert peer.call(Basic.Get(queue="work")).body == b"stays"
+    assert wakes == [world.now_ms + 70]
+    world.now_ms += 70
+    world.broker.timer.ring()
+    world.turn()
+    assert get(peer, "dead").body == b"late"
+
+
 def test_a_rejected_message_goes_on_and_says_so(world, peer):
     peer.publish(b"bad", b"good", key="work", message_id="m")
     reject(peer)
