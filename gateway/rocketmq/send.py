@@ -261,7 +261,7 @@ class SendService:
         self.store(sender, run, now_ms)
 
     def _send_batch(self, sender: Sender, run: SendRun, request: Command, fields: dict[str, str], now_ms: int) -> None:
-        """Store all messages of a batch, or none where one is refused."""
+        """Store all messages of a batch, or none where one is refused; a crash leaves all of them or none, too."""
         try:
             items = list(decode_batch(bytes(request.body)))
         except RecordError as error:
@@ -283,7 +283,11 @@ class SendService:
         for decision in decisions:
             if isinstance(decision, CommandRefusedError):
                 raise decision
-        parts = self._append(sender, run, now_ms)
+        self._broker.keep_together(on=True)
+        try:
+            parts = self._append(sender, run, now_ms)
+        finally:
+            self._broker.keep_together(on=False)
         batch = run.batch
         if any(part.is_cut for part in parts) or any(batch.routes[i] is None for i in batch.route_index[: run.count]):
             raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, "not all messages of the batch could be stored")

@@ -9,9 +9,11 @@ from core.lmq.queue_name import mqtt_queue_name
 from core.message import FLAG_MARK
 from core.queues.full_queues import Room
 from core.store.dispatch_set import encode_names
+from core.store.embedded import EmbeddedEngine
 from gateway.settings.models import RocketmqSettings
 from lmq.remoting.commands import HEADER_BINARY, HEADER_JSON
 from lmq.remoting.message_codec import BatchItem, encode_batch
+from tests.support.full_engine import FullEngine
 from tests.support.rocketmq import send_ext, send_frame
 from tests.support.rocketmq_door import DoorSite, bodies_of, records_of
 
@@ -247,6 +249,32 @@ def test_a_batch_is_stored_as_its_messages_and_answered_with_all_their_ids(peer,
     assert answer.ext["queueOffset"] == "0"
     records = records_of(peer.pull("T"))
     assert [(record.body, record.flag) for record in records] == [(b"m0", 0), (b"m1", 1), (b"m2", 2)]
+
+
+class TornEngine(FullEngine):
+    """Keeps what a kill leaves behind the messages that it takes of a batch."""
+
+    def append_batch(self, batch, now_ms):
+        try:
+            super().append_batch(batch, now_ms)
+        finally:
+            if self.left is not None:
+                shutil.copytree(self.root, self.root.parent / "killed")
+
+
+@pytest.mark.at_once(reason="a kill in the middle of an append")
+def test_a_batch_is_there_whole_or_not_at_all_after_a_kill(tmp_path):
+    site = DoorSite(tmp_path / "data", make_engine=TornEngine)
+    site.engine.root = tmp_path / "data"
+    peer = site.connect()
+    peer.send(b"before")
+    site.engine.left = 2
+    items = [BatchItem(0, b"m%d" % i, b"") for i in range(3)]
+    assert peer.ask(320, encode_batch(items), **send_ext(m="true")).code == 1
+    site.close()
+    again = DoorSite(tmp_path / "killed", make_engine=EmbeddedEngine)
+    assert bodies_of(again.connect().pull("T")) == [b"before"]
+    again.close()
 
 
 @pytest.mark.parametrize(
