@@ -1,0 +1,364 @@
+"""A virtual host of AMQP in plain Python: lists of messages, and what RabbitMQ's rules make of them.
+
+Who consumes is told it, as far as order and counts go: which of several consumers gets a message is for the test to
+say. Messages that come in one step from several places have no order among one another.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+
+EXPIRED, REJECTED, MAXLEN, LIMIT = "expired", "rejected", "maxlen", "delivery_limit"
+LEAST = ("x-message-ttl", "x-max-length", "x-expires", "x-delivery-limit")  # of arguments and policy the lesser one
+
+
+@dataclass
+class Copy:
+    """One message in one queue."""
+
+    number: int  # of what was published
+    exchange: str
+    key: str
+    headers: dict
+    priority: int
+    ttl_ms: int | None
+    size: int = 0  # of its body
+    deaths: list = field(default_factory=list)  # the latest first: reason, queue, count, exchange, key, expiration
+    first_death: tuple = ()  # exchange, queue, reason
+    stored_ms: int = 0
+    place: tuple = ()  # step, the queue that it died in or nothing, number
+    level: int = 0
+    given: int = 0  # times
+    given_max: int = 0  # a kill in between leaves open whether it was given
+    uid: int = 0
+
+
+@dataclass
+class Taker:
+    """One consumer: room is None for any number."""
+
+    rank: int
+    room: int | None
+    order: int
+
+
+@dataclass
+class Queue:
+    """One queue; messages that are ready, those that were taken, and all that were ever there, in no order."""
+
+    name: str
+    arguments: dict
+    ready: dict = field(default_factory=dict)  # copies by uid
+    unacked: dict = field(default_factory=dict)
+    ever: list = field(default_factory=list)  # all that came, in order
+    ever_is_known: bool = True
+    is_durable: bool = True
+    takers: dict = field(default_factory=dict)  # by name
+    policy: dict = field(default_factory=dict)
+    left_in: int = 0  # the last step in which messages left it by themselves
+    step: int = 0  # that is under way
+    has_order: bool = True  # of letters that come in one step from one queue
+
+    def term(self, name):
+        """Return an argument, or what a policy says; the lesser of both."""
+        said = self.arguments.get(name), self.policy.get(name.removeprefix("x-"))
+        if name in LEAST and None not in said:
+            return min(said)
+        return said[0] if said[0] is not None else said[1]
+
+    def is_expired(self, one, now_ms):
+        lives = [ms for ms in (one.ttl_ms, self.term("x-message-ttl")) if ms is not None]
+        return bool(lives) and one.stored_ms + min(lives) <= now_ms
+
+    def comes_before(self, one, other):
+        """Return whether a message is before another; letters of this step may each have come before the others."""
+        if one.place[0] == self.step and one.place[1] and one.level != other.level:
+            return False
+        if one.level != other.level or one.place[0] != other.place[0]:
+            return (-one.level, one.place[0]) < (-other.level, other.place[0])
+        if "" in (one.place[1], other.place[1]):  # what is published is there before letters of this step are
+            return (one.place[1] != "", one.place[2]) < (other.place[1] != "", other.place[2])
+        return self.has_order and one.place[1] == other.place[1] and one.place[2] < other.place[2]
+
+    def firsts(self, among=None):
+        """Return those of `among` that may be the first: they come before all others, but for an order that is open."""
+        among = list(self.ready.values()) if among is None else among
+        return [one for one in among if not any(self.comes_before(other, one) for other in among if other is not one)]
+
+    def room_left(self):
+        """Return how many messages its consumers have room for, None for any number."""
+        takers = list(self.takers.values())
+        if self.arguments.get("x-single-active-consumer"):
+            takers = sorted(takers, key=lambda one: one.order)[:1]
+        if any(one.room is None for one in takers):
+            return None
+        return sum(one.room for one in takers)
+
+
+class Oracle:
+    """Exchanges, bindings and queues."""
+
+    def __init__(self, *, has_order=True):
+        self.has_order = has_order  # of letters
+        self.refused = []  # (queue, message): letters of the next turn
+        self.queues = {}
+        self.kinds = {"": "default"}  # of exchanges
+        self.alternates = {}
+        self.bindings = set()  # (source, is to a queue, name, key, headers)
+        self.now_ms = self.step = self.uids = 0
+        self.children = {}  # of those that died in this step, by uid: the uids of their letters
+        self.created = {}  # copies by uid that came in this step: queue and copy
+        self.is_open = False  # whether the rules leave open what became of a message
+        self.policies = {}  # by queue: what is said of it
+        self.orders = 0
+        self.gone = []  # (number, why): what no queue has any more
+
+    def clone(self):
+        return copy.deepcopy(self)
+
+    def declare(self, name, arguments, *, durable=True):
+        self.queues[name] = Queue(name, arguments, is_durable=durable, has_order=self.has_order, step=self.step)
+
+    def follow_policies(self):
+        for name, queue in self.queues.items():
+            queue.policy = self.policies.get(name, {})
+
+    def count(self):
+        self.orders += 1
+        return self.orders
+
+    # Routes
+
+    def route(self, exchange, key, headers):
+        """Return the names of the queues that a message reaches."""
+        found, seen, waiting = set(), {exchange}, [exchange]
+        while waiting:
+            source = waiting.pop()
+            if source == "":
+                found |= {key} & {*self.queues}
+                continue
+            matched = [one for one in self.bindings if one[0] == source and self.matches(one, key, headers)]
+            found |= {name for _, is_queue, name, _, _ in matched if is_queue and name in self.queues}
+            further = {name for _, is_queue, name, _, _ in matched if not is_queue}
+            if not matched and source in self.alternates and self.alternates[source] in self.kinds:
+                further = {self.alternates[source]}
+            waiting += further - seen
+            seen |= further
+        return found
+
+    def matches(self, binding, key, headers):
+        source, _, _, binding_key, arguments = binding
+        kind = self.kinds[source]
+        if kind == "fanout":
+            return True
+        if kind == "direct":
+            return key == binding_key
+        if kind == "topic":
+            return matches_topic(binding_key.split("."), key.split("."))
+        said = dict(arguments)
+        how = said.pop("x-match")
+        hits = [headers.get(name) == value for name, value in said.items()]
+        return all(hits) if how == "all" else any(hits)
+
+    # Messages come and go
+
+    def begin_step(self):
+        self.step += 1
+        self.children, self.created = {}, {}
+        for queue in self.queues.values():
+            queue.step = self.step
+
+    def publish(self, made):
+        """Let a message come; return the queues that it reaches, and those that refuse it."""
+        targets = self.route(made.exchange, made.key, made.headers)
+        refusing = {name for name in targets if self.is_full(self.queues[name])}
+        for name in targets - refusing:
+            self.enter(self.queues[name], made, "")
+        for name in refusing:
+            self.refuse(self.queues[name], made)
+        return targets, refusing
+
+    def is_full(self, queue):
+        length = queue.term("x-max-length")
+        if not self.is_refusing(queue):
+            return False
+        self.is_open |= queue.term("x-max-length-bytes") is not None
+        if length is None:
+            return False
+        room = queue.room_left()
+        if length == 0:
+            return True
+        return room is not None and len(queue.ready) >= length + room
+
+    def refuse(self, queue, made):
+        if queue.term("x-overflow") == "reject-publish-dlx":
+            self.refused.append((queue, made))
+        else:
+            self.gone.append((made.number, MAXLEN))
+
+    def enter(self, queue, made, source):
+        one = copy.copy(made)
+        self.uids += 1
+        one.uid, one.given, one.given_max, one.stored_ms = self.uids, 0, 0, self.now_ms
+        one.level = min(one.priority or 0, queue.arguments.get("x-max-priority", 0))
+        one.place = self.step, source, self.uids
+        if "x-max-priority" in queue.arguments and source:  # were expired ones there still?
+            self.is_open |= queue.left_in == self.step or any(
+                queue.is_expired(each, self.now_ms) for each in queue.ready.values()
+            )
+        queue.ready[one.uid] = one
+        queue.ever.append(one)
+        self.created[one.uid] = queue.name, one
+        return one.uid
+
+    def die(self, queue, one, reason):
+        """Let a message that is in no list any more become a dead letter, where there is an exchange for it."""
+        exchange = queue.term("x-dead-letter-exchange")
+        if exchange is None or exchange not in self.kinds:
+            self.gone.append((one.number, reason))
+            return
+        letter = copy.copy(one)
+        same = [each for each in one.deaths if each[:2] == (reason, queue.name)]
+        latest = (reason, queue.name, 1, one.exchange, one.key, one.ttl_ms)
+        if same:
+            latest = (*same[0][:2], same[0][2] + 1, *same[0][3:])
+        letter.deaths = [latest] + [each for each in one.deaths if each not in same]
+        letter.first_death = one.first_death or (one.exchange, queue.name, reason)
+        letter.ttl_ms, letter.exchange = None, exchange
+        said = queue.term("x-dead-letter-routing-key")
+        letter.key = one.key if said is None else said
+        targets = self.route(exchange, letter.key, letter.headers)
+        targets = {name for name in targets if not is_cycle(name, letter.deaths)}
+        if not targets:
+            self.gone.append((one.number, "unroutable"))
+        for target in map(self.queues.get, targets):
+            self.is_open |= self.is_refusing(target) and target.left_in == self.step
+            if self.is_full(target):
+                self.refuse(target, letter)
+            else:
+                uid = self.enter(target, letter, queue.name)
+                self.children.setdefault(one.uid, []).append(uid)
+
+    # What clients do
+
+    def find_first(self, name, number, deaths):
+        """Return the copies that a client may be given now and that are like this one."""
+        queue = self.queues[name]
+        alive = [one for one in queue.ready.values() if not queue.is_expired(one, self.now_ms) or self.is_fresh(one)]
+        firsts = queue.firsts(alive)
+        return [one for one in firsts if one.number == number and [each[:3] for each in one.deaths] == deaths]
+
+    def take(self, name, number, deaths, *, no_ack):
+        """Let a message be given to a client: it is one of the first; return the copy."""
+        queue = self.queues[name]
+        kinds = self.find_first(name, number, deaths)
+        assert kinds, (name, "gives", number, deaths, "has", list(queue.ready.values()))
+        one = queue.ready.pop(kinds[0].uid)
+        one.given += 1
+        one.given_max += 1
+        if no_ack:
+            self.gone.append((number, "done"))
+        else:
+            queue.unacked[one.uid] = one
+        return one
+
+    def is_fresh(self, one):
+        return one.place[0] == self.step and not one.given
+
+    def settle(self, name, uid, how):
+        """Acknowledge, reject or give back."""
+        queue = self.queues.get(name)
+        one = queue and queue.unacked.pop(uid, None)
+        if one is None:  # its queue was deleted
+            return
+        limit = queue.term("x-delivery-limit") if self.is_quorum(queue) else None
+        if how == "ack":
+            self.gone.append((one.number, "done"))
+        elif how == "reject":
+            self.die(queue, one, REJECTED)
+        elif self.is_quorum(queue) and one.given > (20 if limit is None else limit):
+            self.die(queue, one, LIMIT)
+        else:
+            queue.ready[uid] = one
+
+    @staticmethod
+    def is_quorum(queue):
+        return queue.arguments.get("x-queue-type") == "quorum"
+
+    def purge(self, name):
+        queue = self.queues[name]
+        self.gone += [(one.number, "purged") for one in queue.ready.values()]
+        count = len(queue.ready)
+        queue.ready.clear()
+        return count
+
+    def delete(self, name):
+        queue = self.queues.pop(name)
+        self.gone += [(one.number, "deleted") for one in [*queue.ready.values(), *queue.unacked.values()]]
+        self.bindings = {one for one in self.bindings if not (one[1] and one[2] == name)}
+
+    def let_all_go(self):
+        while self.let_go():
+            pass
+
+    def let_go(self):
+        """Let go what is too old or too much; return whether anything went. Consumers have what comes by that first."""
+        until = self.uids
+        refused, self.refused = self.refused, []
+        for queue, made in refused:
+            self.die(queue, made, MAXLEN)
+        went = bool(refused)
+        for queue in self.queues.values():
+            while reason := self.find_reason(queue, until):
+                firsts = queue.firsts()
+                self.is_open |= len(firsts) > 1 or (reason == MAXLEN and queue.is_expired(firsts[0], self.now_ms))
+                first = firsts[0]
+                if reason == EXPIRED:
+                    first = next(one for one in firsts if queue.is_expired(one, self.now_ms))
+                del queue.ready[first.uid]
+                queue.left_in = self.step
+                self.die(queue, first, reason)
+                went = True
+        return went
+
+    def find_reason(self, queue, until):
+        """Return why the first message of a queue goes, None where it stays; what came behind the uid `until` stays."""
+        length, size = queue.term("x-max-length"), queue.term("x-max-length-bytes")
+        if not self.is_refusing(queue) and any(uid <= until for uid in queue.ready):
+            if length is not None and len(queue.ready) > length:
+                return MAXLEN
+            if size is not None and sum(one.size for one in queue.ready.values()) > size:
+                return MAXLEN
+        expired = any(one.uid <= until and queue.is_expired(one, self.now_ms) for one in queue.firsts())
+        return EXPIRED if expired else None
+
+    @staticmethod
+    def is_refusing(queue):
+        return queue.term("x-overflow") in ("reject-publish", "reject-publish-dlx")
+
+    def end_process(self):
+        """End the process: what clients had is there again."""
+        for queue in list(self.queues.values()):
+            if not queue.is_durable:
+                self.delete(queue.name)
+            queue.ready |= queue.unacked
+            queue.unacked.clear()
+            queue.takers.clear()
+
+
+def is_cycle(name, deaths):
+    for reason, died_in, *_ in deaths:
+        if reason == REJECTED:
+            return False
+        if died_in == name:
+            return True
+    return False
+
+
+def matches_topic(pattern, words):
+    if not pattern:
+        return not words
+    if pattern[0] == "#":
+        return any(matches_topic(pattern[1:], words[i:]) for i in range(len(words) + 1))
+    return bool(words) and pattern[0] in ("*", words[0]) and matches_topic(pattern[1:], words[1:])
