@@ -207,9 +207,10 @@ class DoorSite:
         anonymous: bool = True,
         users: dict[str, UserSettings] | None = None,
         make_engine=None,
+        now_ms: int = NOW_MS,
         **store: int,
     ) -> None:
-        self.now_ms = NOW_MS
+        self.now_ms = now_ms
         self.store = MessageStore.open(folder, StoreSettings(**{"segment_bytes": 1 << 20, **store}), now_ms=self.now_ms)
         self.engine = find_maker(make_engine)(self.store, is_sync=True)
         self.broker = Broker(self.engine, parent_topic=b"LMQ_PARENT", metrics=Metrics())
