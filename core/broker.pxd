@@ -1,6 +1,7 @@
 import cython
 
 from core.cache_budget cimport CacheBudget
+from core.flows cimport Flows
 from core.lmq.router cimport Router
 from core.message cimport PublishBatch, Route, StoredBatch
 from core.metrics cimport Metrics
@@ -12,6 +13,7 @@ cdef class Broker(ReaderTurns):
     cdef readonly CacheBudget caches
     cdef public bytes parent_topic
     cdef public Metrics metrics
+    cdef readonly Flows flows
     cdef public Room room
     cdef readonly object long_names
     cdef public object request_timer

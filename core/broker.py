@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from core.cache_budget import CacheBudget
 from core.cut_back import cut_back, keep_first
 from core.engine import Engine, EngineFigures, Found, FoundRecord, Holder, Outcome, Places, Table
+from core.flows import Flows
 from core.lmq.called import LongNames
 from core.lmq.consumer_offsets import ConsumerOffsets
 from core.lmq.explained import ExplainedQueue
@@ -70,6 +71,7 @@ class Broker(ReaderTurns):
         self._limited = self.detours.full.asked  # most often none: nothing is asked then
         self._levelled = self.detours.levels.asked  # nor of these
         self._standing = self.detours.crossroads.asked  # nor of these
+        self.flows = Flows()
         self._has_due = False  # `handle_timer` had more to do than fits one turn
         self.timer = Timer(self)
         self._waiting_copies = WaitingCopies(engine)

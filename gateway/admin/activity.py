@@ -101,6 +101,7 @@ class QueueActivity:
             return
         self._is_looking = True
         began_s, steps = monotonic(), Steps()
+        self._broker.flows.look(max(began_s - self._looked_at_s, 1e-3))
         try:
             await self._find_grown(began_s, steps)
             await self._watch(steps)

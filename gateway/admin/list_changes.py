@@ -53,10 +53,11 @@ class ListChanges:
             queues += len(vhost)
             connections += len(vhost.connections)
         vhosts = count(ANY, VHOSTS), len(self._view.vhosts)
+        rates = self._view.broker.flows.changes
         policies = count((Kind.POLICY_SET, Kind.POLICY_CLEARED))
         return {
-            "exchanges": (vhosts, policies, versions),
-            "vhosts": (vhosts, queues, connections),
+            "exchanges": (vhosts, policies, versions, rates),
+            "vhosts": (vhosts, queues, connections, rates),
             "policies": (vhosts, policies),
             "users": count(ANY, USERS),
             "retained": self._view.broker.retained.changes,

@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from typing import cast
 
+from core.flows import Flow
 from core.lmq.topic_space import binding_key_from_filter, filter_from_binding_key, topic_from_routing_key
 from core.lmq.topic_trie import TopicTrie
 from core.parted import OrderedMap, PartedMap
@@ -69,7 +70,7 @@ class Exchange:
 
     __slots__ = (
         "_by_hash", "_by_headers", "_by_key", "_picks", "_trie", "alternate", "bindings", "change_count", "downstream",
-        "hashed_by", "is_auto_delete", "is_durable", "is_internal", "kind", "name", "rule",
+        "flow", "hashed_by", "is_auto_delete", "is_durable", "is_internal", "kind", "name", "rule",
     )  # fmt: skip
 
     def __init__(
@@ -95,6 +96,7 @@ class Exchange:
         self.alternate = alternate
         self.hashed_by = hashed_by
         self.downstream = downstream
+        self.flow = Flow()
         self.bindings: OrderedMap[Binding, Binding] = OrderedMap()
         self.change_count = 0  # of bindings, made and taken back
         self._by_key: PartedMap[str, dict[Destination, int]] = PartedMap({})
@@ -307,6 +309,9 @@ class ExchangeTable:
             for name, kind in PREDECLARED.items()
         }
         self.topic_space = self._exchanges[AMQ_TOPIC] if has_topic_space else None
+        self.flow = Flow()  # of all exchanges together
+        for exchange in self._exchanges.values():
+            exchange.flow.whole = self.flow
 
     def __iter__(self) -> Iterator[Exchange]:
         """Give all exchanges."""
@@ -339,6 +344,7 @@ class ExchangeTable:
     def add(self, exchange: Exchange) -> None:
         """Put in an exchange that was checked."""
         self._exchanges[exchange.name] = exchange
+        exchange.flow.whole = self.flow
         self.note_change()
 
     def remove(self, exchange: Exchange) -> None:

@@ -3,6 +3,7 @@ import cython
 from core cimport untracked
 from core.broker cimport Broker
 from core.cache_budget cimport Cache
+from core.flows cimport Flow, Flows
 from core.lmq.router cimport Router
 from core.message cimport PublishBatch, Route
 from core.metrics cimport DoorMetrics
@@ -19,6 +20,7 @@ cdef class Target:
     cdef public object error
     cdef public bint asks_headers
     cdef public object waits
+    cdef public Flow flow
 
 
 cdef class Publisher:
@@ -30,13 +32,15 @@ cdef class Publisher:
     cdef long long _version
     cdef long long _may_version
     cdef long long _now_ms
+    cdef Flows _flows
+    cdef list _passed
 
     @cython.locals(batch=PublishBatch, step=Py_ssize_t)
     cpdef bytes publish(self, PublishRun run, Py_ssize_t payload_max, Transport transport, now_ms)
 
     @cython.locals(
-        target=Target, raw=bytes, i=Py_ssize_t, version="long long", may_version="long long", router=Router,
-        made_count="long long"
+        target=Target, passed=list, raw=bytes, i=Py_ssize_t, version="long long", may_version="long long",
+        router=Router, made_count="long long"
     )
     cdef object _resolve(self, PublishBatch batch, dict copies, Transport transport)
 

@@ -12,6 +12,7 @@ from core import untracked
 from core.broker import Broker
 from core.cache_budget import Cache
 from core.errors import DiskFullError, LmqError
+from core.flows import Flow, Flows
 from core.lmq.topic_space import topic_from_routing_key
 from core.message import PublishBatch, Route
 from core.metrics import DoorMetrics
@@ -43,10 +44,10 @@ class Target:
     """Where one pair of exchange and routing key leads: a topic of the one topic space, fixed queues, or nowhere.
 
     `asks_headers`: it is another place for each message, by its headers, or more of it, or by chance. `waits` are
-    routes into the timer for copies of it; such a target serves one message.
+    routes into the timer for copies of it; such a target serves one message. `flow` is that of the exchange.
     """
 
-    __slots__ = ("asks_headers", "error", "route", "topic", "waits")
+    __slots__ = ("asks_headers", "error", "flow", "route", "topic", "waits")
 
     def __init__(
         self,
@@ -62,6 +63,7 @@ class Target:
         self.error = error
         self.asks_headers = asks_headers
         self.waits = waits
+        self.flow: Flow | None = None
         untracked.untrack(self)
 
     def measure(self, generation: int) -> int:
@@ -91,6 +93,8 @@ class Publisher:
         self._version = -1
         self._may_version = -1
         self._now_ms = NOT_NOW
+        self._flows: Flows = broker.flows
+        self._passed: list[Flow | None] = []  # by route of the batch that is published
 
     def end(self) -> None:
         """Let go of what is kept: the connection is gone."""
@@ -165,6 +169,7 @@ class Publisher:
             self._may_version = may_version
         fault = None
         asking: list[int] = []
+        self._passed = passed = []
         router = self._broker.router
         made_count = router.made_count
         for i, raw in enumerate(batch.topics):
@@ -183,6 +188,7 @@ class Publisher:
                 fault = (i, target.error)
             if target.asks_headers:
                 asking.append(i)
+            passed.append(target.flow)
             batch.routes.append(target.route if target.topic is None else self._broker.route_topic(target.topic))
         if asking:
             self._route_by_headers(batch, frozenset(asking), copies, transport)
@@ -226,6 +232,7 @@ class Publisher:
                     copies[len(batch.topics)] = further
                 batch.topics.append(raw)
                 batch.routes.append(target.route)
+                self._passed.append(target.flow)
                 if target.asks_headers:
                     batch.waits.extend((i, each) for each in target.waits)
                     batch.route_index[i] = len(batch.topics) - 1
@@ -254,10 +261,12 @@ class Publisher:
         except UnicodeDecodeError:
             return Target(error=bad_text())
         try:
-            return self._target(exchange, key, further, block)
+            target = self._target(exchange, key, further, block)
+            target.flow = self._vhost.exchanges.get(exchange).flow
         except AmqpError as error:
             error.method_index = PUBLISH
             return Target(error=error)
+        return target
 
     def _target(self, name: str, key: str, further: list[str], block: bytes | None) -> Target:
         vhost = self._vhost
@@ -363,6 +372,7 @@ class Publisher:
         count = batch.count
         self._metrics.messages_in += count
         self._metrics.bytes_in += body_bytes(batch)
+        self._flows.add_batch(batch, self._passed)
         try:
             self._broker.publish_batch(batch, now_ms)
         except DiskFullError as error:

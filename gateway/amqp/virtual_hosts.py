@@ -172,7 +172,11 @@ class VirtualHosts:
         return name in self._going
 
     def _new(self, name: str) -> VirtualHost:
-        return VirtualHost(name, self._parts, has_topic_space=name == self.topic_vhost)
+        vhost = VirtualHost(name, self._parts, has_topic_space=name == self.topic_vhost)
+        if vhost.exchanges.topic_space is not None:
+            vhost.exchanges.topic_space.flow = topics = self._broker.flows.topics
+            topics.whole = vhost.exchanges.flow
+        return vhost
 
     def _write(self, vhost: VirtualHost, *, is_going: bool = False) -> None:
         self._table.put(vhost.name.encode(), dump_profile(vhost.profile, is_going=is_going))

@@ -57,9 +57,19 @@ def show_exchange(
         return
     ours = found.pop("lmq")
     found.pop("user_who_performed_action")  # which is never known
-    print_facts({**found, "name": found["name"] or DEFAULT_EXCHANGE, **ours})
+    flow = _tell_flow(found.pop("message_stats"))
+    print_facts({**found, "name": found["name"] or DEFAULT_EXCHANGE, **flow, **ours})
     _print_bindings("from it", FROM_IT, leaving)
     _print_bindings("to it", TO_IT, coming)
+
+
+def _tell_flow(stats: dict[str, Any]) -> dict[str, Any]:
+    """Return how many messages came in and how many copies went out, with their rates, as facts."""
+    told: dict[str, Any] = {}
+    for end in ("in", "out"):
+        told[f"messages {end}"] = stats[f"publish_{end}"]
+        told[f"{end}/s"] = stats[f"publish_{end}_details"]["rate"]
+    return told
 
 
 def _print_bindings(title: str, columns: tuple[Column, ...], page: dict[str, Any]) -> None:

@@ -146,7 +146,10 @@ KINDS = (
         "exchanges",
         "AMQP exchanges.",
         "/api/exchanges",
-        _columns(name="name", vhost="vhost", type="type", durable="durable", arguments="arguments"),
+        _columns(
+            name="name", vhost="vhost", type="type", durable="durable", arguments="arguments",
+            **{"in/s": "message_stats.publish_in_details.rate", "out/s": "message_stats.publish_out_details.rate"},
+        ),
         "",
         spare=("arguments", "durable"),
         in_vhost="/api/exchanges/{}",

@@ -2,6 +2,7 @@ import cython
 
 from core.broker cimport Broker
 from core.cache_budget cimport Cache
+from core.flows cimport Flows
 from core.lmq.router cimport Router
 from core.message cimport PublishBatch, Route
 from core.metrics cimport DoorMetrics
@@ -37,6 +38,7 @@ cdef class Publishing:
     cdef Route _last_route
     cdef long long _last_generation
     cdef PublishBatch _will_batch
+    cdef Flows _flows
 
     @cython.locals(columns=RunColumns, batch=PublishBatch, step=Py_ssize_t, i=Py_ssize_t)
     cpdef bytes publish_run(

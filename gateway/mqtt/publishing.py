@@ -8,6 +8,7 @@ from functools import partial
 from core.broker import Broker
 from core.cache_budget import Cache
 from core.errors import LmqError
+from core.flows import Flows
 from core.message import FLAG_BARE, FLAG_EXPIRES, FLAG_MARK, FLAG_QOS_MASK, FLAG_RETAIN, PublishBatch, Route
 from core.metrics import DoorMetrics
 from core.properties import encode_origin
@@ -60,6 +61,7 @@ class Publishing:
         self._last_route: Route
         self._last_generation = -1  # of the bindings that it followed from
         self._will_batch = PublishBatch(1)
+        self._flows: Flows = broker.flows
 
     def publish_run(  # noqa: PLR0917 - a C function, which takes no keywords
         self,
@@ -107,6 +109,7 @@ class Publishing:
         metrics = self._metrics
         metrics.messages_in += batch.count
         metrics.bytes_in += columns.body_bytes
+        self._flows.add_topics(batch)
         if fault is not None:
             raise fault
         return encode_acks(columns, batch.count)
@@ -321,6 +324,7 @@ class Publishing:
         batch.retained_count = int(will.is_retained)
         if later_s >= 0:
             self.delayed.mark(batch)
+        self._flows.add_topics(batch)
         self._broker.publish_batch(batch, now_ms)
         self._broker.when_stored(batch.ticket, partial(self._note_will, stored.client_id))
         batch.clear()

@@ -135,7 +135,15 @@ class SendService:
             run.cut(batch.find_step())
         if any(target.space_topic or target.dispatch for target in run.targets):
             self._prepare_for_other_doors(run, decisions)
+            self._count_for_topics(run)
         return decisions
+
+    def _count_for_topics(self, run: SendRun) -> None:
+        """Count the messages of a run that are for topics which MQTT and AMQP share, and are not refused."""
+        routes, flows = run.batch.routes, self._broker.flows
+        kept = [target.space_topic and route is not None for target, route in zip(run.targets, routes, strict=False)]
+        counted = [flows.topics if each else None for each in kept]
+        flows.add_batch(run.batch, counted + [None] * (len(routes) - len(kept)))
 
     def _append(self, sender: Sender, run: SendRun, now_ms: int) -> list[Part]:
         """Append the batch; a message that the store refuses is answered and left out, the others are not harmed.

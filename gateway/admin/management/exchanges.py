@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from fastapi import Response
 
 from gateway.admin.login import Looker
 from gateway.admin.management.argument_values import exchange_arguments
-from gateway.admin.management.listing import Asked, Item, Kind, answer_list
+from gateway.admin.management.listing import Asked, Item, Kind, answer_list, tell_rate
 from gateway.admin.management.places import Scope, find_scope, find_vhosts, get_exchange, see_vhost
 from gateway.admin.paths import PathName
 from gateway.admin.routes import Routes
@@ -37,7 +37,9 @@ async def list_exchanges_in(view: View, looker: Looker, asked: Asked, vhost: Pat
 async def show_exchange(view: View, looker: Looker, asked: Asked, vhost: PathName, name: PathName) -> Item:
     """One exchange; the one without a name is `amq.default`.
 
-    `lmq.alternate_exchange` names the exchange that takes what no binding takes, by its arguments or a policy.
+    `message_stats` counts, since the start, the messages that were published to it (`publish_in`) and the entries of
+    light queues that they became (`publish_out`): for `amq.topic` of the virtual host with MQTT's topics those of all
+    doors. `lmq.alternate_exchange` names the exchange that takes what no binding takes, by its arguments or a policy.
     """
     place = see_vhost(view, looker, vhost)
     exchange = get_exchange(place, name)
@@ -54,6 +56,7 @@ def _walk(view: AdminView, scope: Scope) -> Iterator[Placed]:
 def tell_exchange(placed: Placed) -> Item:
     """Return an exchange as the API tells it."""
     vhost, exchange = placed
+    flow = exchange.flow
     policy = vhost.policies.rule_exchange(vhost.name, exchange.name).policy
     return {
         "name": exchange.name,
@@ -63,9 +66,21 @@ def tell_exchange(placed: Placed) -> Item:
         "auto_delete": exchange.is_auto_delete,
         "internal": exchange.is_internal,
         "arguments": exchange_arguments(exchange),
+        "message_stats": {
+            "publish_in": flow.published_in,
+            "publish_in_details": tell_rate(flow.rate_in),
+            "publish_out": flow.published_out,
+            "publish_out_details": tell_rate(flow.rate_out),
+        },
         "policy": None if policy is None else policy.name,
         "user_who_performed_action": "",
     }
 
 
-KIND: Kind[Placed] = Kind(name=lambda placed: placed[1].name, describe=tell_exchange)
+FIGURES: Mapping[str, Callable[[Placed], float]] = {
+    "message_stats.publish_in": lambda placed: placed[1].flow.published_in,
+    "message_stats.publish_in_details.rate": lambda placed: placed[1].flow.rate_in,
+    "message_stats.publish_out": lambda placed: placed[1].flow.published_out,
+    "message_stats.publish_out_details.rate": lambda placed: placed[1].flow.rate_out,
+}
+KIND: Kind[Placed] = Kind(name=lambda placed: placed[1].name, describe=tell_exchange, figures=FIGURES)

@@ -25,6 +25,7 @@ PAGE_SIZE_MAX = 500  # RabbitMQ's
 SHORT = 2_000  # items up to the end of a page that are kept while the rest goes by
 JSON = "application/json"
 EVERYTHING = 1 << 62
+STANDING = {"rate": 0.0}  # of most queues and exchanges
 DESCRIBED = "described "  # before the name of an order by what is found in a whole description
 Thing = TypeVar("Thing")
 Item = dict[str, Any]
@@ -222,6 +223,11 @@ def dig(item: object, path: Sequence[str]) -> object:
             return None
         item = item.get(name)
     return item
+
+
+def tell_rate(messages_s: float) -> Item:
+    """Return a rate as RabbitMQ tells it beside a count."""
+    return {"rate": round(messages_s, 1)} if messages_s else STANDING
 
 
 def pick(item: Item, columns: Iterable[str]) -> Item:

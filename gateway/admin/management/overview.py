@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from core.metrics import DoorMetrics
 from gateway.admin.login import Caller, Looker, Member, Monitor
 from gateway.admin.management.failures import not_found
-from gateway.admin.management.listing import Item
+from gateway.admin.management.listing import Item, tell_rate
 from gateway.admin.management.names import CLUSTER, LIKE, NODE
 from gateway.admin.paths import PathName
 from gateway.admin.routes import Routes
@@ -104,6 +104,10 @@ async def _tell_own(view: AdminView, caller: Caller) -> Item:
             "messages": totals.ready + totals.unacked,
             "messages_ready": totals.ready,
             "messages_unacknowledged": totals.unacked,
+        },
+        "message_stats": {
+            "publish": sum(vhost.exchanges.flow.published_in for vhost in vhosts),
+            "publish_details": tell_rate(sum(vhost.exchanges.flow.rate_in for vhost in vhosts)),
         },
         "lmq": describe_state(view),
     }

@@ -12,7 +12,7 @@ from gateway.admin.activity import Rates
 from gateway.admin.login import Looker
 from gateway.admin.management.argument_values import told_arguments
 from gateway.admin.management.channels import tell_consumer
-from gateway.admin.management.listing import Asked, Item, Kind, Question, answer_kept, encode
+from gateway.admin.management.listing import Asked, Item, Kind, Question, answer_kept, encode, tell_rate
 from gateway.admin.management.names import NODE
 from gateway.admin.management.places import Scope, find_scope, find_vhosts, get_queue, see_vhost
 from gateway.admin.management.queue_columns import QueueColumns
@@ -34,7 +34,6 @@ from gateway.inventory import text_of
 
 QUEUES = Routes()
 CONSUMERS_MAX = 100  # told of one queue
-STANDING = {"rate": 0.0}  # of most queues
 Placed = tuple[VirtualHost, SharedQueue]
 
 
@@ -183,23 +182,23 @@ def tell_figures(vhost: VirtualHost, queue: SharedQueue, figures: Figures) -> It
         "node": NODE,
         "state": "running",
         "messages": held,
-        "messages_details": _rate(rates.ready + rates.unacked),
+        "messages_details": tell_rate(rates.ready + rates.unacked),
         "messages_ready": ready,
-        "messages_ready_details": _rate(rates.ready),
+        "messages_ready_details": tell_rate(rates.ready),
         "messages_unacknowledged": unacked,
-        "messages_unacknowledged_details": _rate(rates.unacked),
+        "messages_unacknowledged_details": tell_rate(rates.unacked),
         "message_bytes": round(ends.body_bytes * held) if held else 0,
         "message_bytes_ready": round(ends.body_bytes * ready) if ready else 0,
         "message_bytes_unacknowledged": round(ends.body_bytes * unacked) if unacked else 0,
         "message_stats": {
             "publish": given,
-            "publish_details": _rate(rates.given),
+            "publish_details": tell_rate(rates.given),
             "deliver_get": max(given - ready, 0) + again,
-            "deliver_get_details": _rate(rates.delivered),
+            "deliver_get_details": tell_rate(rates.delivered),
             "redeliver": again,
-            "redeliver_details": _rate(rates.again),
+            "redeliver_details": tell_rate(rates.again),
             "ack": max(given - held, 0),
-            "ack_details": _rate(rates.left),
+            "ack_details": tell_rate(rates.left),
         },
         "head_message_timestamp": None if ends.oldest_at_ms is None else ends.oldest_at_ms // 1_000,
         "idle_since": None if ends.newest_at_ms is None else _told_moment(ends.newest_at_ms),
@@ -227,10 +226,6 @@ def _sole_consumer(queue: SharedQueue) -> tuple[str | None, str | None]:
     if not isinstance(first, Consumer):
         return None, None
     return first.tag if first.exclusive else None, first.tag if queue.terms.is_single_active else None
-
-
-def _rate(messages_s: float) -> Item:
-    return {"rate": round(messages_s, 1)} if messages_s else STANDING
 
 
 def _told_moment(at_ms: int) -> str:

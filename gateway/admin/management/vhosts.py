@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 from gateway.admin.login import Administrator, Looker
 from gateway.admin.management.failures import CHANGED, bad_request
 from gateway.admin.management.keeping import keep
-from gateway.admin.management.listing import Asked, Item, Kind, answer_list
+from gateway.admin.management.listing import Asked, Item, Kind, answer_list, tell_rate
 from gateway.admin.management.names import NODE
 from gateway.admin.management.places import find_scope, find_vhosts, get_vhost, see_vhost
 from gateway.admin.paths import PathName
@@ -110,6 +110,7 @@ async def _wait_until_gone(view: AdminView, name: str) -> None:
 def tell_vhost(vhost: VirtualHost, totals: Mapping[str, VhostTotals]) -> Item:
     """Return a virtual host as the API tells it."""
     profile = vhost.profile
+    flow = vhost.exchanges.flow
     messages = totals.get(vhost.name, VhostTotals())
     tags = list(profile.tags)
     kind = profile.queue_type or "undefined"
@@ -124,6 +125,7 @@ def tell_vhost(vhost: VirtualHost, totals: Mapping[str, VhostTotals]) -> Item:
         "messages": messages.ready + messages.unacked,
         "messages_ready": messages.ready,
         "messages_unacknowledged": messages.unacked,
+        "message_stats": {"publish": flow.published_in, "publish_details": tell_rate(flow.rate_in)},
         "lmq": {
             "queues": len(vhost),
             "connections": len(vhost.connections),

@@ -205,3 +205,41 @@ def test_nobody_says_what_the_gateway_tells_of_itself(world):
     peer.send(Channel.CloseOk())
     peer.call(Channel.Open())
     assert peer.declare("q", passive=True).message_count == 1
+
+
+def flow_of(world, name):
+    """Return how many messages came to an exchange, and how many copies left it."""
+    flow = world.amqp.vhost.exchanges.get(name).flow
+    return flow.published_in, flow.published_out
+
+
+def test_each_exchange_counts_what_came_and_the_queues_that_it_led_to(world):
+    peer = world.client()
+    peer.call(Exchange.Declare(exchange="f", exchange_type="fanout"))
+    peer.call(Exchange.Declare(exchange="h", exchange_type="headers"))
+    for queue in ("q1", "q2"):
+        peer.declare(queue)
+        for exchange in ("f", "h"):
+            peer.call(Queue.Bind(queue=queue, exchange=exchange, arguments={"x-match": "all", "a": queue}))
+    peer.write(
+        *[amqp.publish(1, b"x", exchange="f") for _ in range(3)],
+        amqp.publish(1, b"x", key="q1"),
+        amqp.publish(1, b"x", key="nowhere"),
+        amqp.publish(1, b"x", exchange="h", headers={"a": "q1"}),
+        amqp.publish(1, b"x", exchange="h", headers={"a": "none"}),
+    )
+    assert flow_of(world, "f") == (3, 6)
+    assert flow_of(world, "") == (2, 1)
+    assert flow_of(world, "h") == (2, 1)
+    whole = world.amqp.vhost.exchanges.flow
+    assert (whole.published_in, whole.published_out) == (7, 8)
+
+
+def test_the_exchange_of_topics_counts_what_devices_publish_too(world):
+    device = world.client_of_mqtt(b"dev-1", (b"plant/#", 0))
+    peer = world.client()
+    peer.publish(b"x", exchange="amq.topic", key="plant.1")
+    peer.publish(b"x", exchange="amq.topic", key="elsewhere")
+    device.publish(b"plant/1", b"y")
+    assert flow_of(world, "amq.topic") == (3, 2)
+    assert world.amqp.vhost.exchanges.flow.published_in == 3

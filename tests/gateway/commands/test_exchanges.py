@@ -47,6 +47,7 @@ def test_an_exchange_is_shown_with_its_bindings(lmq):
     facts = {name: value.strip() for name, value in facts_of(told).items()}
     assert facts["name"] == "entry"
     assert (facts["vhost"], facts["type"], facts["alternate_exchange"]) == ("shown-1", "topic", "amq.fanout")
+    assert (facts["messages in"], facts["in/s"]) == ("0", "0.0")
     assert "bindings from it: 3\n" in told
     assert "bindings to it: 0\n" in told
     rows = [line.split() for line in told.splitlines()]

@@ -371,3 +371,12 @@ def test_a_batch_is_refused_as_a_whole_while_the_disk_is_low(site, peer):
     assert site.door.metrics.dropped["low_on_disk"] == 2
     site.set_free(1 << 40)
     assert peer.pull("T").code != 0
+
+
+def test_a_send_into_the_topic_space_is_counted_there_and_others_are_not(site, peer):
+    site.broker.bind_filter(b"a/+", mqtt_queue_name(b"a/+"), hides_dollar=True)
+    into = {"topic": "LMQ_PARENT", "properties": "LMQ_TOPIC\x01a/b\x02"}
+    peer.give(b"".join(send_frame(b"x", opaque=i, **said) for i, said in enumerate(({}, into, into, {}), 1)))
+    site.turn()
+    topics = site.broker.flows.topics
+    assert (topics.published_in, topics.published_out) == (2, 2)

@@ -3,7 +3,7 @@
 import { tried, whenChanged } from "../again.js";
 import { get, path, post } from "../api.js";
 import { facts, h, renew, told } from "../dom.js";
-import { yes } from "../format.js";
+import { count, rate, yes } from "../format.js";
 import { List } from "../list.js";
 import { showBindings } from "./queues.js";
 
@@ -13,6 +13,8 @@ const COLUMNS = [
   { title: "Exchange", sort: "name", read: ({ vhost, name }) => h("a", { href: `#/exchanges/${path(vhost, name || DEFAULT)}` }, name || "(default)") },
   { title: "Virtual host", sort: "vhost", read: (exchange) => exchange.vhost },
   { title: "Type", sort: "type", read: (exchange) => exchange.type },
+  { title: "In /s", isNumber: true, sort: "message_stats.publish_in_details.rate", read: (exchange) => rate(exchange.message_stats.publish_in_details.rate) },
+  { title: "Out /s", isNumber: true, sort: "message_stats.publish_out_details.rate", read: (exchange) => rate(exchange.message_stats.publish_out_details.rate) },
   { title: "Durable", read: (exchange) => yes(exchange.durable) },
   { title: "Internal", read: (exchange) => yes(exchange.internal) },
   { title: "Policy", read: (exchange) => exchange.policy ?? "" },
@@ -49,11 +51,14 @@ async function showExchange(main, signal, vhost, name) {
   const [trouble, shown] = [h("div"), h("div")];
   const load = async () => {
     const exchange = await get(where, {}, signal);
+    const stats = exchange.message_stats;
     const bindings = name !== DEFAULT && [h("h2", {}, "Bindings"), await showBindings(`${where}/bindings/source`, signal)];
     renew(
       shown,
       facts([
         ["Virtual host", exchange.vhost],
+        ["Messages in", `${count(stats.publish_in)}, ${rate(stats.publish_in_details.rate)} a second`],
+        ["Copies out, into queues", `${count(stats.publish_out)}, ${rate(stats.publish_out_details.rate)} a second`],
         ["Type", exchange.type],
         ["Durable", yes(exchange.durable)],
         ["Internal", yes(exchange.internal)],

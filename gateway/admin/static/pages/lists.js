@@ -2,7 +2,7 @@
 
 import { path } from "../api.js";
 import { h } from "../dom.js";
-import { bytes, count, moment, yes } from "../format.js";
+import { bytes, count, moment, rate, yes } from "../format.js";
 import { List } from "../list.js";
 import { logLink } from "./log.js";
 import { connectionLink, queueLink } from "./queues.js";
@@ -66,6 +66,7 @@ export const vhosts = listPage("Virtual hosts", "", {
     { title: "Description", read: (one) => one.description ?? "" },
     { title: "Queues", isNumber: true, read: (one) => count(one.lmq.queues) },
     { title: "Connections", isNumber: true, read: (one) => count(one.lmq.connections) },
+    { title: "Published /s", isNumber: true, read: (one) => rate(one.message_stats.publish_details.rate) },
     { title: "Has MQTT's topics", read: (one) => yes(one.lmq.has_mqtt_topics) },
   ],
 });

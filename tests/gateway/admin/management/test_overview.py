@@ -86,7 +86,9 @@ async def test_who_manages_is_told_the_totals_of_its_own(tmp_path):
         assert mine["queue_totals"]["messages"] == 1
         assert everything["queue_totals"]["messages"] == 3
         assert mine["lmq"].keys() == {"version", "is_ready", "uptime_ms", "disk", "memory", "alarms"}
-        assert not {"message_stats", "listeners", "node"} & mine.keys()
+        assert not {"listeners", "node"} & mine.keys()
+        assert mine["message_stats"] == {"publish": 1, "publish_details": {"rate": 0.0}}
+        assert everything["message_stats"]["publish"] == 3
         assert 'lmq_detailed_queue_readers{queue="hers",vhost="v"} 1.0' in named
         assert "theirs" not in named
 
