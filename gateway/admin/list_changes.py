@@ -19,6 +19,7 @@ USERS = (
     Kind.USER_LIMITS_SET,
     Kind.USER_LIMITS_CLEARED,
 )
+PERMISSIONS = (*USERS, Kind.PERMISSION_CREATED, Kind.PERMISSION_DELETED, Kind.USER_PASSWORD_CHANGED)
 
 
 class ListChanges:
@@ -60,5 +61,6 @@ class ListChanges:
             "vhosts": (vhosts, queues, connections, rates),
             "policies": (vhosts, policies),
             "users": count(ANY, USERS),
+            "permissions": (vhosts, count(PERMISSIONS)),
             "retained": self._view.broker.retained.changes,
         }

@@ -3,6 +3,8 @@
 import { connect } from "node:net";
 
 const STILL_MS = 4_500; // longer than other pages wait until they ask again
+const FIRST = { retained: "plant/1/temp", "exchanges/%2F/by-alternate": "Publish", "users/ann": "Set the permissions" };
+const RATES_MS = 11_000; // twice as long as rates are those of, and longer
 const login = { Authorization: `Basic ${Buffer.from("guest:guest").toString("base64")}`, "Content-Type": "application/json" };
 
 // Publish a retained message by MQTT 3.1.1, at QoS 0; an empty body takes it away.
@@ -35,12 +37,14 @@ export async function seeChanges({ page, base, go, expectText, wrong, mqttHost, 
     ["vhosts", "came-just-now", (method) => change(method, "vhosts/came-just-now")],
     ["users", "came-just-now", (method) => change(method, "users/came-just-now", { password: "x", tags: "" })],
     ["policies", "came-just-now", (method) => change(method, "policies/%2F/came-just-now", { pattern: "^none$", definition: { "max-length": 1 } })],
-    ["retained", "came/just/now", (method) => retain(mqttHost, mqttPort, "came/just/now", method === "PUT" ? "x" : "")],
     ["exchanges/%2F/by-alternate", "came-just-now", (method) => (method === "PUT" ? change("POST", "bindings/%2F/e/by-alternate/q/jobs", { routing_key: "came-just-now" }) : change(method, "bindings/%2F/e/by-alternate/q/jobs/came-just-now"))],
+    ["users/ann", "^came-just-now", (method) => change("PUT", "permissions/v/ann", { configure: method === "PUT" ? "^came-just-now" : ".*", write: ".*", read: ".*" })],
+    ["retained", "came/just/now", (method) => retain(mqttHost, mqttPort, "came/just/now", method === "PUT" ? "x" : "")],
   ];
+  await page.waitForTimeout(RATES_MS); // what was published before changes no rate any more
   for (const [where, name, make] of parts) {
     await go(page, where);
-    await expectText(page, where, where === "retained" ? "plant/1/temp" : where.includes("/") ? "Publish" : "in all");
+    await expectText(page, where, FIRST[where] ?? "in all");
     await make("PUT");
     await expectText(page, `${where}, live`, name);
     await make("DELETE");
