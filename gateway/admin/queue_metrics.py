@@ -50,6 +50,7 @@ def total_families(totals: Totals, now_s: float) -> Iterator[Metric]:
     yield again
     yield given
     yield from _group_families(totals)
+    yield from _behind_families(totals)
 
 
 def _group_families(totals: Totals) -> Iterator[Metric]:
@@ -65,6 +66,23 @@ def _group_families(totals: Totals) -> Iterator[Metric]:
         came.add_metric([entry.door, entry.group, entry.topic], entry.came)
     yield again
     yield came
+
+
+def _behind_families(totals: Totals) -> Iterator[Metric]:
+    sessions = GaugeMetricFamily(
+        "lmq_deepest_session_messages", "Messages that wait for the sessions that most wait for.", labels=["client"]
+    )
+    for client, count in totals.sessions_behind:
+        sessions.add_metric([client], count)
+    yield sessions
+    groups = GaugeMetricFamily(
+        "lmq_lagging_group_messages",
+        "Lag of the RocketMQ and $share groups that are furthest behind, of all their queues together.",
+        labels=GROUP_LABELS[:2],
+    )
+    for (door, group), lag in totals.groups_behind:
+        groups.add_metric([door, group], lag)
+    yield groups
 
 
 class QueuesCollector(Collector):

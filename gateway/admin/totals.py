@@ -16,11 +16,13 @@ from gateway.admin.pace import Pace
 from gateway.admin.steps import Steps, walk
 from gateway.inventory import GroupEntry, QueueEntry
 
-DEEPEST_COUNT = OLDEST_COUNT = REPEATING_COUNT = 10
+DEEPEST_COUNT = OLDEST_COUNT = REPEATING_COUNT = BEHIND_COUNT = 10
 REPEATED_MAX = 10_000  # queues, and groups, of which it is known how much they had given once more at the walk before
 
 _FAR_MS = 1 << 62  # no message is stored so late
 Entry = TypeVar("Entry")
+Group = tuple[str, str]
+"""Its door and its name."""
 
 
 class VhostTotals(NamedTuple):
@@ -37,6 +39,8 @@ class Totals(NamedTuple):
     `deepest` are those with most messages, the deepest first; `oldest` those whose first message that is not done was
     stored before others', with that moment, the oldest first; `repeating` and `repeating_groups` those that redelivered
     most messages since the walk before; `by_vhost` are the figures of each virtual host that has messages or readers.
+    `sessions_behind` are the sessions that most messages wait for, with how many, and `groups_behind` the groups with
+    most lag on all their queues together, those furthest behind first.
     """
 
     queues: int = 0
@@ -51,6 +55,8 @@ class Totals(NamedTuple):
     by_vhost: tuple[tuple[str, VhostTotals], ...] = ()
     repeating: tuple[QueueEntry, ...] = ()
     repeating_groups: tuple[GroupEntry, ...] = ()
+    sessions_behind: tuple[tuple[str, int], ...] = ()  # client
+    groups_behind: tuple[tuple[Group, int], ...] = ()
 
     def within(self, vhosts: Collection[str]) -> VhostTotals:
         """Return the figures of some virtual hosts together."""
@@ -69,6 +75,8 @@ class TotalsKeeper:
         pace: How often there is a walk.
         queue_count: Says how many queues there are; None: as many as a walk gives.
         groups: Begins a walk over the groups that were given messages once more since the start.
+        backlogs: Begins a walk over the sessions that messages wait for, with how many.
+        lags: Begins a walk over all groups.
     """
 
     def __init__(
@@ -80,6 +88,8 @@ class TotalsKeeper:
         pace: Pace | None = None,
         queue_count: Callable[[], int] | None = None,
         groups: Callable[[], Iterator[GroupEntry | None]] = lambda: iter(()),
+        backlogs: Callable[[], Iterator[tuple[str, int] | None]] = lambda: iter(()),
+        lags: Callable[[], Iterator[GroupEntry | None]] = lambda: iter(()),
     ) -> None:
         self._queues = queues
         self._channels = channels
@@ -89,6 +99,8 @@ class TotalsKeeper:
         self._pace = pace or Pace()
         self._queue_count = queue_count
         self._groups = groups
+        self._backlogs = backlogs
+        self._lags = lags
         self._repeated: dict[Hashable, int] = {}  # by light queue, at the walk before
         self._repeated_groups: dict[Hashable, int] = {}  # by group and light queue
         self._at_s = float("-inf")
@@ -144,6 +156,8 @@ class TotalsKeeper:
             tuple((vhost, VhostTotals(*figures)) for vhost, figures in by_vhost.items()),
             repeating.first(),
             await self._find_repeating_groups(steps),
+            await _find_most(self._backlogs(), steps),
+            await self._find_groups_behind(steps),
         )
 
     async def _find_repeating_groups(self, steps: Steps) -> tuple[GroupEntry, ...]:
@@ -154,6 +168,15 @@ class TotalsKeeper:
             repeating.note((entry.door, entry.group, entry.light_queue), entry.redelivered, number, entry)
         self._repeated_groups = repeating.counts
         return repeating.first()
+
+
+    async def _find_groups_behind(self, steps: Steps) -> tuple[tuple[Group, int], ...]:
+        lags: dict[Group, int] = {}
+        async for entry in walk(self._lags(), steps):
+            if entry.lag:
+                group = entry.door, entry.group
+                lags[group] = lags.get(group, 0) + entry.lag
+        return await _find_most(iter(lags.items()), steps)
 
 
 class _Repeating(Generic[Entry]):
@@ -193,6 +216,18 @@ def _note(first: list[tuple[int, int, Entry]], count_max: int, rank: int, number
         heappush(first, (rank, -number, entry))
     elif rank and rank > first[0][0]:
         heapreplace(first, (rank, -number, entry))
+
+
+async def _find_most(
+    things: Iterator[tuple[Entry, int] | None], steps: Steps
+) -> tuple[tuple[Entry, int], ...]:
+    """Return the first of what has most, each with how much, which is above 0."""
+    found: list[tuple[int, int, Entry]] = []
+    number = 0
+    async for thing, count in walk(things, steps):
+        number += 1
+        _note(found, BEHIND_COUNT, count, number, thing)
+    return tuple((thing, count) for count, _, thing in sorted(found, key=lambda one: one[:2], reverse=True))
 
 
 async def _add_up(counts: Iterator[int], steps: Steps) -> int:

@@ -134,11 +134,17 @@ class AdminView:
             pace,
             lambda: sum(map(len, self.vhosts)),
             self._repeating_groups,
+            self.mqtt.inventory().backlogs,
+            self._groups,
         )
 
     def _repeating_groups(self) -> Iterator[GroupEntry | None]:
         for door in self.doors.values():
             yield from door.inventory().repeating_groups()
+
+    def _groups(self) -> Iterator[GroupEntry | None]:
+        for door in self.doors.values():
+            yield from door.inventory().groups()
 
     def _count_channels(self) -> Iterator[int]:
         return (len(channels_of(connection)) for connection in take_each(self.amqp.connections))

@@ -193,6 +193,19 @@ class MqttInventory(Inventory):
     def _waiting_of(self, subscription: Subscription) -> int:
         return max(self._services.broker.max_offset(subscription.queue_ref) - self._next_of(subscription), 0)
 
+    def backlogs(self) -> Iterator[tuple[str, int] | None]:
+        """Give each client whose own subscriptions at QoS 1 or 2 messages wait for, connected or not, and how many."""
+        end_of = self._services.broker.max_offset
+        client, waiting = b"", 0
+        for number, one in enumerate(self._services.sessions.behind(), 1):
+            if one is None:
+                yield (text_of(client), waiting) if waiting else None
+                waiting = 0
+                continue
+            client, waiting = one.client_id, waiting + max(end_of(one.queue_ref) - one.position, 0)
+            if number % LOOKS_A_STEP == 0:
+                yield None
+
     def _next_of(self, subscription: Subscription) -> int:
         group = subscription.group
         if group is None and _is_missing(subscription):

@@ -28,6 +28,8 @@ WELL = {  # what every gateway tells, a sample a minute
     "lmq_disk_free_bytes_min{%s}": "200000000x90",
     'lmq_deepest_queue_messages{%s,queue="q",vhost="/"}': "20000x90",
     'lmq_oldest_queue_message_age_seconds{%s,queue="q",vhost="/"}': "60x90",
+    'lmq_deepest_session_messages{%s,client="c"}': "20000x90",
+    'lmq_lagging_group_messages{%s,door="rocketmq",group="g"}': "20000-10x90",
     'lmq_dead_letters_total{%s,door="amqp",reason="rejected"}': "0x90",
     'lmq_redelivered_total{%s,door="mqtt"}': "0+60x90",
     'lmq_messages_out_total{%s,door="mqtt"}': "0+6000x90",
@@ -63,6 +65,8 @@ ILL = {
     "LmqDiskFillsUp": {"lmq_disk_free_bytes{%s}": "9000000000-50000000x90"},
     "LmqQueueGrows": {'lmq_deepest_queue_messages{%s,queue="q",vhost="/"}': "20000+10x90"},
     "LmqQueueStands": {'lmq_oldest_queue_message_age_seconds{%s,queue="q",vhost="/"}': "0+60x90"},
+    "LmqSessionGrows": {'lmq_deepest_session_messages{%s,client="c"}': "20000+10x90"},
+    "LmqGroupLags": {'lmq_lagging_group_messages{%s,door="rocketmq",group="g"}': "20000+10x90"},
     "LmqDeadLetters": {'lmq_dead_letters_total{%s,door="amqp",reason="rejected"}': "0x85 1x5"},
     "LmqRedeliveries": {'lmq_redelivered_total{%s,door="mqtt"}': "0+5000x90"},
     "LmqQueueRedelivers": {

@@ -58,3 +58,18 @@ async def test_queues_whose_messages_come_again_are_named(tmp_path):
             ("lmq_redelivering_queue_redelivered_total", "mails", "/"): 2,
             ("lmq_redelivering_queue_messages_total", "mails", "/"): 1,
         }
+
+
+async def test_sessions_and_groups_that_are_behind_are_named_with_what_waits_for_them(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        for name, filters in (("away", ("plant/#", "other")), ("member", ("$share/crew/plant/+",)), ("idle", ("no",))):
+            async with subscribe(gateway, name, *filters):
+                pass
+        for topic in ("plant.1", "plant.2", "other"):
+            await publish(client, "amq.topic", topic, "x")
+        found = _samples((await client.get("/metrics")).text)
+        behind = {key: value for key, value in found.items() if "session_messages" in key[0] or "lagging" in key[0]}
+        assert behind == {
+            ("lmq_deepest_session_messages", "away"): 3,
+            ("lmq_lagging_group_messages", "mqtt", "crew"): 2,
+        }

@@ -23,7 +23,7 @@ async def test_those_that_ask_together_wait_for_one_walk(monkeypatch):
 
     keeper = TotalsKeeper(queues, lambda: iter([2, 3]), lambda: iter([(5, 1), (2, 3)]))
     assert set(await asyncio.gather(keeper.find(), keeper.find())) == {
-        (2, 3, 1, 3, 5, 7, (A,), (), 4, (("", (3, 1, 3)),), (), ())
+        (2, 3, 1, 3, 5, 7, (A,), (), 4, (("", (3, 1, 3)),), (), (), (), ())
     }
     assert len(walks) == 1
     monkeypatch.setattr(pace, "FRESH_S", 0.0)
@@ -110,3 +110,22 @@ async def test_the_groups_that_were_given_most_once_more_since_the_look_before_a
     counts |= {"b": 4, "c": 6}
     assert [one.group for one in (await keeper.find()).repeating_groups] == ["b", "c"]
     assert (await keeper.find()).repeating_groups == ()
+
+
+async def test_the_sessions_and_groups_that_are_furthest_behind_are_known(monkeypatch):
+    monkeypatch.setattr(totals, "BEHIND_COUNT", 2)
+    backlogs = [("a", 5), None, ("b", 9), ("c", 7), ("d", 1)]
+    lags = {("g", "t/0"): 4, ("g", "t/1"): 5, ("h", "t/0"): 8, ("done", "t/0"): 0, ("little", "t/0"): 1}
+
+    def groups():
+        for (name, queue), lag in lags.items():
+            yield GroupEntry("rocketmq", name, queue, queue, 0, lag, 1)
+            yield None
+
+    def nothing():
+        return iter(())
+
+    keeper = TotalsKeeper(nothing, nothing, nothing, backlogs=lambda: iter(backlogs), lags=groups)
+    found = await keeper.find()
+    assert found.sessions_behind == (("b", 9), ("c", 7))
+    assert found.groups_behind == ((("rocketmq", "g"), 9), (("rocketmq", "h"), 8))

@@ -144,3 +144,23 @@ def test_a_long_filter_that_nobody_uses_has_its_name_after_a_restart_while_it_ha
         names.append({entry.name for entry in all_of(world.door.inventory().queues())})
         assert [*dict(world.broker.table("long_names").items())] == [mqtt_queue_name(used)]
     assert [used.decode() in each for each in names] == [True, True]
+
+
+def backlogs_of(world):
+    return dict(all_of(world.door.inventory().backlogs()))
+
+
+def test_a_session_that_is_away_says_how_many_messages_wait_for_it_also_after_a_start(world):
+    away = world.client(b"away", (b"a/#", 1), (b"b", 2), (b"c", 0), clean=False)
+    world.client(b"shares", (b"$share/g/a/#", 1), clean=False)
+    away.vanish()
+    world.client(b"there", (b"a/#", 1))
+    publisher = world.client(b"p")
+    for number, topic in enumerate((b"a/1", b"a/2", b"b", b"c"), 1):
+        publisher.send(mqtt.publish(topic, b"x", qos=1, packet_id=number))
+    assert backlogs_of(world) == {"away": 3}
+    world.close()
+    world.open()
+    assert backlogs_of(world) == {"away": 3}
+    world.client(b"away", clean=False)
+    assert backlogs_of(world) == {}
