@@ -169,7 +169,6 @@ class TotalsKeeper:
         self._repeated_groups = repeating.counts
         return repeating.first()
 
-
     async def _find_groups_behind(self, steps: Steps) -> tuple[tuple[Group, int], ...]:
         lags: dict[Group, int] = {}
         async for entry in walk(self._lags(), steps):
@@ -218,9 +217,7 @@ def _note(first: list[tuple[int, int, Entry]], count_max: int, rank: int, number
         heapreplace(first, (rank, -number, entry))
 
 
-async def _find_most(
-    things: Iterator[tuple[Entry, int] | None], steps: Steps
-) -> tuple[tuple[Entry, int], ...]:
+async def _find_most(things: Iterator[tuple[Entry, int] | None], steps: Steps) -> tuple[tuple[Entry, int], ...]:
     """Return the first of what has most, each with how much, which is above 0."""
     found: list[tuple[int, int, Entry]] = []
     number = 0

@@ -171,7 +171,7 @@ def _certificate_hint(code: int) -> str:
 
 def _plain(body: bytes) -> str:
     """Return the reason in an answer of plain text, such as that of a door that wants TLS."""
-    text = body.decode("utf-8", "replace")
+    text = body.decode("utf-8", "replace").strip()
     return f": {text}" if text.isprintable() and not text.startswith("<") and 0 < len(text) <= PLAIN_MAX else ""
 
 

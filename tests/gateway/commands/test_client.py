@@ -121,7 +121,7 @@ async def test_questions_that_want_a_name_are_guest_s_on_this_machine(monkeypatc
 
 @pytest.mark.parametrize(
     ("body", "told"),
-    [(b"use https://", ": use https://"), (b"<html>", ""), (b"two\nlines", ""), (b"", ""), (b"x" * 300, "")],
+    [(b"use https://\n", ": use https://"), (b"<html>", ""), (b"two\nlines", ""), (b"", ""), (b"x" * 300, "")],
 )
 def test_a_plain_text_is_told_where_it_is_a_line(body, told):
     assert client._plain(body) == told
