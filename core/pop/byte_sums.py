@@ -9,9 +9,20 @@ from __future__ import annotations
 import struct
 from array import array
 from bisect import bisect_left, bisect_right
+from typing import Protocol
 
 MARK_MESSAGES = 4_096  # from one mark to the next: read in about a millisecond
 _MARK = struct.Struct(">qq")
+
+
+class ByteRows(Protocol):
+    """Rows that outlive the process."""
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return a row, or None."""
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Write a row."""
 
 
 class ByteSums:

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from operator import itemgetter
-from typing import Protocol
 
 from core.errors import LmqError
 from core.message import AWAY, StoredBatch
 from core.metrics import PopCounts
-from core.pop.byte_sums import ByteSums
+from core.pop.byte_sums import ByteRows, ByteSums
 from core.pop.changes import ACK, DROP, FLOOR, JUMP, ChangeLog
 from core.pop.counted_queue import CountedQueue
 from core.pop.ending_codes import LETTER, code_of
@@ -25,16 +24,6 @@ from core.pop.window import Window
 from core.record_journal import RecordJournal
 
 _QUEUE_LOOKS = 16  # what a pop queue with a deadline costs, in messages that are looked at
-
-
-class ByteRows(Protocol):
-    """Rows that outlive the process."""
-
-    def get(self, key: bytes) -> bytes | None:
-        """Return a row, or None."""
-
-    def put(self, key: bytes, value: bytes) -> None:
-        """Write a row."""
 
 
 def _nothing() -> None:
@@ -131,6 +120,14 @@ class PopService:
     def knows(self, queue: bytes, group: bytes) -> bool:
         """Return whether a pop queue was ever opened, and not dropped since."""
         return pop_key(queue, group) in self.journal.names
+
+    def resting_at(self, queue: bytes, group: bytes, default: int) -> int:
+        """Return the first offset that was never taken of a pop queue that rests: nothing before it is in flight.
+
+        `default` where it was never opened, -1 where it is open or something is in flight.
+        """
+        number = self.journal.names.get(pop_key(queue, group))
+        return default if number is None else self._resting.get(number, -1)
 
     def rest(self, queue: bytes, group: bytes) -> bool:
         """Keep no more of a pop queue than its place, where nothing of it is in flight; `open` gives another object.

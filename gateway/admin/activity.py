@@ -156,9 +156,15 @@ class QueueActivity:
             await steps.rest()
 
     def _note_place(self, queue: SharedQueue, consumers: str, now_ms: int) -> None:
-        pop = self._broker.pop.find(queue.light_name, GROUP) if queue.is_open and not queue.is_deleted else None
-        if pop is not None:
-            self._trail.note((queue.light_name, GROUP), now_ms, pop.next_offset, pop.floor, consumers)
+        if not queue.is_open or queue.is_deleted:
+            return
+        reader = queue.light_name, GROUP
+        place = self._broker.pop.resting_at(*reader, -1)
+        pop = self._broker.pop.find(*reader) if place < 0 else None
+        if place >= 0:
+            self._trail.note(reader, now_ms, place, place, consumers)
+        elif pop is not None:
+            self._trail.note(reader, now_ms, pop.next_offset, pop.floor, consumers)
 
     async def _note_places(self, steps: Steps) -> None:
         now_ms = time_ns() // 1_000_000
@@ -179,7 +185,7 @@ class QueueActivity:
 
     def given_again(self, queue: SharedQueue) -> int:
         """Return how many times consumers got messages of an AMQP queue once more, since the start."""
-        return queue.pop.again_count if queue.is_open and not queue.is_deleted else 0
+        return queue.opened.again_count if queue.opened is not None and not queue.is_deleted else 0
 
     def rate_into(self, queue_ref: int) -> float:
         """Return how many messages a second a light queue was given, of late."""

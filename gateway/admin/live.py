@@ -48,7 +48,7 @@ class LiveFeed:
         self._changes = ListChanges(view)
         self._is_open = True
         self._task: asyncio.Task[None] | None = None
-        self._looking: asyncio.Task[None] | None = None
+        self._looking: dict[object, asyncio.Task[None]] = {}
         self._cpu_s = time.process_time()
         self._at_s = time.monotonic()
         self._syncs = (0, 0.0)
@@ -66,8 +66,8 @@ class LiveFeed:
         if self._task is not None:
             self._task.cancel()
             self._task = None
-        if self._looking is not None:
-            self._looking.cancel()
+        for looking in self._looking.values():
+            looking.cancel()
 
     def follow(self, caller: Caller | None = None) -> AsyncIterator[str]:
         """Return events for a page: `history`, what is known, then `sample` for each new one.
@@ -107,8 +107,9 @@ class LiveFeed:
                 late_s = max(late_s, time.monotonic() - before - LOOK_S)
             self.take(late_s)
             self._view.rosters.tend()
-            if self._view.activity.is_due():
-                self._looking = asyncio.create_task(self._view.activity.look(), name="activity")
+            for look in (self._view.activity, self._view.held_looks):
+                if look.is_due():
+                    self._looking[look] = asyncio.create_task(look.look(), name="look")
 
     def take(self, late_s: float) -> None:
         """Take a sample; the loop came back `late_s` seconds late at most since the last one."""

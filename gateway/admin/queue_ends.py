@@ -8,10 +8,12 @@ from typing import NamedTuple
 from core.broker import Broker
 from core.message import StoredBatch
 from core.queues.levelled_queue import LevelledQueue
+from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
 
 HEAD_COUNT = 8  # messages that stand first, whose length is looked at
 HEAD_BYTES_MAX = 1 << 16  # of one read of a queue's first messages
+_ANY_BYTES = 1 << 40
 
 
 class Ends(NamedTuple):
@@ -41,10 +43,14 @@ def find_ends(broker: Broker, queue_ref: int) -> Ends:
     return Ends(oldest_at_ms, _find_newest(broker, queue_ref), body_bytes)
 
 
-def find_ends_of(broker: Broker, queue: SharedQueue) -> Ends:
+def find_ends_of(broker: Broker, vhost: VirtualHost, queue: SharedQueue) -> Ends:
     """Return what is known of an AMQP queue: the oldest message that could be taken now, and the newest that came."""
     if queue.is_deleted or not queue.is_open:
         return NO_ENDS
+    if queue.opened is None and not queue.terms.priority_max:
+        place = vhost.pops.resting_at(queue.light_name, queue.first_offset)
+        if place >= 0:
+            return _find_resting(broker, broker.find_queue(queue.light_name), place, queue.first_offset)
     pop = queue.pop
     refs = pop.refs if isinstance(pop, LevelledQueue) else (pop.queue_ref,)
     newest_at_ms: int | None = None
@@ -56,6 +62,20 @@ def find_ends_of(broker: Broker, queue: SharedQueue) -> Ends:
         return NO_ENDS if newest_at_ms is None else Ends(None, newest_at_ms)
     batch = _scratch()
     oldest_at_ms, body_bytes = _look(batch, pop.peek(batch, HEAD_COUNT))
+    return Ends(oldest_at_ms, newest_at_ms, body_bytes)
+
+
+def _find_resting(broker: Broker, queue_ref: int, place: int, first_offset: int) -> Ends:
+    """Return what is known of a queue in which nothing is in flight, and all before a place is done."""
+    end = broker.max_offset(queue_ref) if queue_ref >= 0 else 0
+    if end <= place:
+        return Ends(None, _find_newest(broker, queue_ref, first_offset) if end else None)
+    batch = _scratch()
+    count = broker.read(queue_ref, place, batch, HEAD_COUNT, _ANY_BYTES)
+    newest_at_ms = batch.store_ms[count - 1] if count > 0 and batch.queue_offset[count - 1] == end - 1 else None
+    oldest_at_ms, body_bytes = _look(batch, count)
+    if newest_at_ms is None:
+        newest_at_ms = _find_newest(broker, queue_ref, first_offset)
     return Ends(oldest_at_ms, newest_at_ms, body_bytes)
 
 

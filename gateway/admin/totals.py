@@ -64,6 +64,15 @@ class Totals(NamedTuple):
         return VhostTotals(*(sum(figures) for figures in zip(*found, strict=True)))
 
 
+class QueueSum(NamedTuple):
+    """Some queues of a virtual host together, of which all is known, that nobody reads and of which nothing is away."""
+
+    vhost: str
+    ready: int
+    first: tuple[tuple[QueueEntry, int], ...]
+    """Those of them that may be among the deepest or the oldest, each with the moment its first message was stored."""
+
+
 class TotalsKeeper:
     """Counts when it is asked, unless that was just done; all that ask meanwhile wait for one walk.
 
@@ -81,7 +90,7 @@ class TotalsKeeper:
 
     def __init__(
         self,
-        queues: Callable[[], Iterator[QueueEntry | None]],
+        queues: Callable[[], Iterator[QueueEntry | QueueSum | None]],
         channels: Callable[[], Iterator[int]],
         sessions: Callable[[], Iterator[tuple[int, int]]],
         ages: OldestMessages | None = None,
@@ -119,24 +128,24 @@ class TotalsKeeper:
     async def _count(self, steps: Steps) -> Totals:
         queues = 0
         by_vhost: dict[str, list[int]] = {}
-        deepest: list[tuple[int, int, QueueEntry]] = []
-        oldest: list[tuple[int, int, QueueEntry]] = []
+        first = _First()
         repeating = _Repeating[QueueEntry](self._repeated)
         if self._ages is not None:
             self._ages.begin()
-        async for entry in walk(self._queues(), steps):
+        async for found in walk(self._queues(), steps):
             queues += 1
-            figures = by_vhost.get(entry.vhost)
-            if figures is None:
-                figures = by_vhost[entry.vhost] = [0, 0, 0]
-            figures[0] += entry.ready or 0
-            figures[1] += entry.unacked or 0
-            figures[2] += entry.readers
-            _note(deepest, DEEPEST_COUNT, depth_of(entry), queues, entry)
-            repeating.note(entry.light_queue, entry.again, queues, entry)
-            stored_ms = self._ages.stored_ms(entry) if self._ages is not None and entry.first_waiting else 0
-            if stored_ms:
-                _note(oldest, OLDEST_COUNT, _FAR_MS - stored_ms, queues, entry)
+            if isinstance(found, QueueSum):
+                by_vhost.setdefault(found.vhost, [0, 0, 0])[0] += found.ready
+                for entry, stored_ms in found.first:
+                    first.note(entry, stored_ms)
+                continue
+            assert isinstance(found, QueueEntry)
+            figures = by_vhost.setdefault(found.vhost, [0, 0, 0])
+            figures[0] += found.ready or 0
+            figures[1] += found.unacked or 0
+            figures[2] += found.readers
+            repeating.note(found.light_queue, found.again, queues, found)
+            first.note(found, self._ages.stored_ms(found) if self._ages is not None and found.first_waiting else 0)
         self._repeated = repeating.counts
         subscriptions = inflight = 0
         async for filters, sent in walk(self._sessions(), steps):
@@ -150,8 +159,7 @@ class TotalsKeeper:
             readers,
             await _add_up(self._channels(), steps),
             subscriptions,
-            tuple(entry for _, _, entry in sorted(deepest, reverse=True)),
-            tuple((entry, _FAR_MS - rank) for rank, _, entry in sorted(oldest, reverse=True)),
+            *first.find(),
             inflight,
             tuple((vhost, VhostTotals(*figures)) for vhost, figures in by_vhost.items()),
             repeating.first(),
@@ -176,6 +184,29 @@ class TotalsKeeper:
                 group = entry.door, entry.group
                 lags[group] = lags.get(group, 0) + entry.lag
         return await _find_most(iter(lags.items()), steps)
+
+
+class _First:
+    """The queues that are deepest and oldest."""
+
+    def __init__(self) -> None:
+        self._deepest: list[tuple[int, int, QueueEntry]] = []
+        self._oldest: list[tuple[int, int, QueueEntry]] = []
+        self._number = 0
+
+    def note(self, entry: QueueEntry, stored_ms: int) -> None:
+        """Take in the next of the walk, whose first message was stored then; 0: that is not known."""
+        self._number += 1
+        _note(self._deepest, DEEPEST_COUNT, depth_of(entry), self._number, entry)
+        if stored_ms:
+            _note(self._oldest, OLDEST_COUNT, _FAR_MS - stored_ms, self._number, entry)
+
+    def find(self) -> tuple[tuple[QueueEntry, ...], tuple[tuple[QueueEntry, int], ...]]:
+        """Return the deepest, and the oldest with those moments."""
+        return (
+            tuple(entry for _, _, entry in sorted(self._deepest, reverse=True)),
+            tuple((entry, _FAR_MS - rank) for rank, _, entry in sorted(self._oldest, reverse=True)),
+        )
 
 
 class _Repeating(Generic[Entry]):

@@ -13,6 +13,7 @@ from prometheus_client.metrics_core import Metric
 from core.broker import Broker
 from core.room import DISK_LOW, MEMORY_LOW
 from gateway.admin.activity import QueueActivity
+from gateway.admin.held_looks import HeldLooks
 from gateway.admin.limit_metrics import (
     audit_families,
     backend_families,
@@ -27,6 +28,7 @@ from gateway.admin.rosters.keeper import Rosters
 from gateway.admin.steps import LOOKS
 from gateway.admin.totals import TotalsKeeper
 from gateway.admin.trail import Trail
+from gateway.admin.used_queues import UsedQueues
 from gateway.amqp.door import AmqpDoor
 from gateway.amqp.inventory import channels_of, describe_consumer
 from gateway.amqp.queues import VirtualHost
@@ -84,6 +86,7 @@ class AdminView:
         self.trail = Trail()
         self.since_ms = since_ms  # the start, by the gateway's clock: how what came before ended may not be known
         self.activity = QueueActivity(broker, self._consumed, self.trail, self._places)
+        self.held_looks = HeldLooks(lambda: self.vhosts)
         self.certificates = certificates
         self.api_tokens, self.memory = api_tokens, memory
         self.audited = audited or Counts()
@@ -127,7 +130,7 @@ class AdminView:
 
     def _make_totals(self, pace: Pace) -> TotalsKeeper:
         return TotalsKeeper(
-            self.amqp.inventory().used_queues,
+            lambda: iter(UsedQueues(self.broker, lambda: self.vhosts)),
             self._count_channels,
             self.mqtt.sessions.tallies,
             OldestMessages(self.broker),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Generator, Iterable, Iterator
-from itertools import compress
 from typing import NamedTuple
 
 from core.broker import Broker
@@ -13,7 +12,6 @@ from gateway.amqp.head_expiries import NEVER, find_head_expiry
 from gateway.amqp.queue_pops import QueuePops
 from gateway.amqp.queue_rows import NextOffsets, QueueRows
 from gateway.amqp.queues import VirtualHost
-from gateway.amqp.shared_queue import SharedQueue
 
 AT_ONCE = 1_024  # queues that are compared in one step
 _NOT_LOOKED = -1
@@ -33,7 +31,7 @@ class HeadLooks:
     """Knows of each queue up to which offset all its messages were done at the last look.
 
     A queue that was given none since then has nothing that could expire, and is passed over: to compare costs some
-    10 ns, a look 3 us, one at a message that is known never to expire 1.5 us.
+    10 ns, a look 3 us, one at a message that is known never to expire 1.5 us, or 0.2 us where the API knows the queue.
 
     Args:
         broker: Where the queues are.
@@ -54,27 +52,10 @@ class HeadLooks:
         for host in hosts:
             for first, offsets in _spans(host, known):
                 if offsets != host.done[first : first + len(offsets)]:
-                    for number, offset in enumerate(offsets, first):
-                        if offset != host.done[number]:
-                            host.done[number] = self._look(host, number, offset, now_ms)
-                            yield
+                    for number in _changed(host, first, offsets):
+                        host.done[number] = self._look(host, number, offsets[number - first], now_ms)
+                        yield
                 yield
-
-    def used(self, vhosts: Iterable[VirtualHost]) -> Iterator[tuple[VirtualHost, SharedQueue] | None]:
-        """Give the queues that are read, or in which something may be; None is a step in vain."""
-        hosts, known = (yield from self._take_in(vhosts)), NextOffsets(self._broker)
-        yield from known.read()
-        for host in hosts:
-            for first, offsets in _spans(host, known):
-                end = first + len(offsets)
-                queues, done = host.rows.queues[first:end], host.done[first:end]
-                if offsets != done:
-                    queues = list(compress(queues, map(_may_be_used, queues, offsets, done)))
-                else:
-                    queues = [queue for queue in queues if queue.consumers or queue.streams]
-                for queue in queues:
-                    yield host.vhost, queue
-                yield None
 
     def _take_in(self, vhosts: Iterable[VirtualHost]) -> Generator[None, None, list[Host]]:
         """Give numbers to queues that came, in steps; forget virtual hosts that went."""
@@ -87,6 +68,7 @@ class HeadLooks:
             if known is None or known.rows is not vhost.rows:
                 known = self._hosts[vhost] = Host(vhost, vhost.rows, array("q"), 0)
             yield from known.rows.take_in()
+            vhost.rows.note_opened(vhost.pops.opened)
             yield from known.rows.read_names()  # lists are asked for when somebody is in a hurry
             count = len(known.rows)
             known.done.extend(array("q", [_NOT_LOOKED]) * (count - len(known.done)))
@@ -120,9 +102,12 @@ def _spans(host: Host, known: NextOffsets) -> Iterator[tuple[int, array[int]]]:
         yield first, host.rows.next_offsets(first, min(first + AT_ONCE, host.queue_count), known)
 
 
-def _may_be_used(queue: SharedQueue, next_offset: int, done: int) -> bool:
-    """Return whether a queue is read, or something may be in it."""
-    if queue.consumers or queue.streams:
-        return True
-    came = next_offset > queue.first_offset or queue.terms.priority_max > 0  # messages of levels are counted there
-    return came and next_offset != done and not queue.is_deleted
+def _changed(host: Host, first: int, offsets: array[int]) -> Iterator[int]:
+    """Give the numbers of the queues in which something may be that grows too old, or that is done.
+
+    Passed over are those whose first message never grows too old, and of which the admin API knows that nothing came
+    and nobody opened them since (`QueueFigures`).
+    """
+    for number, (offset, done) in enumerate(zip(offsets, host.done[first : first + len(offsets)], strict=True), first):
+        if offset != done and not (done <= _STAYS and host.rows.figures.counted_at(number) == offset):
+            yield number

@@ -36,5 +36,9 @@ class HostParts:
         self.delays = Delays(broker, find_vhost)
         self.expiries = HeadExpiries(broker)
         self.leases = Leases()
-        self.pops = QueuePops(broker)
+        self.pops = self.make_pops()
         self.policies = Policies(broker)
+
+    def make_pops(self) -> QueuePops:
+        """Return what opens the queues of one virtual host."""
+        return QueuePops(self.broker)

@@ -24,7 +24,7 @@ COUNTED_AT_ONCE = 1_024  # messages
 
 
 class QueuePops:
-    """Opens and drops the pop queues of AMQP queues.
+    """Opens and drops the pop queues of the AMQP queues of a virtual host.
 
     Args:
         broker: Where they are.
@@ -35,6 +35,7 @@ class QueuePops:
         self._bytes = broker.table(BYTES_TABLE)
         self._first_places = broker.table(LEVELS_TABLE)
         self._counting: StoredBatch | None = None  # made when bytes are counted
+        self.opened: list[object] = []  # queues that were opened since somebody last took note of it
 
     def open(self, light_name: bytes, terms: QueueTerms, start_offset: int | None = None) -> Shared:
         """Return what is taken and done in a light queue; a new one begins at `start_offset`."""
@@ -51,6 +52,13 @@ class QueuePops:
     def floor(self, light_name: bytes, default: int) -> int:
         """Return the first offset that is not acknowledged; `default` where it was never opened."""
         return self._broker.pop.floor(light_name, GROUP, default)
+
+    def resting_at(self, light_name: bytes, default: int) -> int:
+        """Return the first offset that was never taken, where nothing before it is in flight.
+
+        `default` where it was never opened, -1 where it is open or something is in flight.
+        """
+        return self._broker.pop.resting_at(light_name, GROUP, default)
 
     def is_untouched(self, light_name: bytes, terms: QueueTerms, first_offset: int) -> bool:
         """Return whether nothing ever came to a queue that begins at `first_offset`; False where it has levels."""

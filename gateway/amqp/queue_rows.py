@@ -12,6 +12,7 @@ from typing import Protocol
 
 from core.broker import Broker
 from core.long_list import make_long_list
+from gateway.amqp.queue_figures import QueueFigures
 from gateway.amqp.shared_queue import SharedQueue
 
 BLOCK = 2_048  # light queues whose next offsets are read in one step
@@ -62,6 +63,8 @@ class QueueRows:
         self._all = queues
         self.queues: list[SharedQueue] = make_long_list(())
         self.gone = array("i")  # numbers of those that are deleted, as they went
+        self.figures = QueueFigures()
+        self._in_use = bytearray()  # by number: whether it was opened, and may be so still
         self.is_retired = False  # others have taken its place, and give the numbers now
         self._texts: list[str] = []  # by block that is full: its names
         self._refs = array("i")  # by number, of whole blocks
@@ -144,6 +147,7 @@ class QueueRows:
                 queue.row = number
             if queue.is_deleted:
                 self.gone.append(number)
+            self._in_use.append(queue.opened is not None or queue.is_stream)
         self.queues += newer
 
     def note_gone(self, queue: SharedQueue) -> None:
@@ -151,6 +155,31 @@ class QueueRows:
         row = queue.row
         if 0 <= row < len(self.queues) and self.queues[row] is queue:
             self.gone.append(row)
+            self.figures.end(row)
+
+    def note_opened(self, opened: list[object]) -> None:
+        """Know nothing any more of what some queues hold, and that they may be read; the list is empty then."""
+        if self.is_retired:  # those who took its place have to know
+            return
+        for queue in opened:
+            row = queue.row if isinstance(queue, SharedQueue) else -1
+            if 0 <= row < len(self.queues) and self.queues[row] is queue:
+                self.figures.forget(row)
+                self._in_use[row] = 1
+        opened.clear()
+
+    def find_in_use(self, first: int, end: int) -> list[int]:
+        """Return the numbers, from one to before another, of queues that are opened or may have readers."""
+        found, flags = list[int](), self._in_use
+        number = flags.find(1, first, end)
+        while number >= 0:
+            queue = self.queues[number]
+            if not queue.is_deleted and (queue.opened is not None or queue.is_stream or queue.consumers):
+                found.append(number)
+            else:
+                flags[number] = 0  # until it is opened again
+            number = flags.find(1, number + 1, end)
+        return found
 
     def names(self, first: int, end: int) -> str:
         """Return the names of the queues from one number to before another, each on a line; breaks in it are blanks."""

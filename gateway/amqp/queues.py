@@ -81,7 +81,7 @@ class VirtualHost:
         self.exchanges = ExchangeTable(
             name, self._bind_topic, self._unbind_topic, on_changed, has_topic_space=has_topic_space
         )
-        self.stored = parts.stored
+        self.stored, self.chores = parts.stored, parts.chores
         self._broker = broker
         self._table = HostRows(parts.table, name)
         self._queues: OrderedMap[str, SharedQueue] = OrderedMap()
@@ -89,12 +89,11 @@ class VirtualHost:
         self._owned: dict[object, dict[str, SharedQueue]] = {}  # by connection: its exclusive queues
         self.taken = TakenNames(broker.when_kept)
         self.unkept = Unkept(broker.when_kept)
-        self.chores = parts.chores
         self._passing_names = PassingNames(name.encode())
         self.dead_letters = DeadLetters(broker, self, parts.desk)
         self.delays = parts.delays
         self._expiries = parts.expiries
-        self.pops = parts.pops
+        self.pops = parts.make_pops()
         self._refusals = Refusals(broker, self.stored, self.pops, self.dead_letters, self._expiries)
         self._opening = QueueOpening(broker, name, self.pops, self._refusals)
         self._leases = parts.leases
@@ -161,6 +160,7 @@ class VirtualHost:
         for queue in self:
             ruling = self._rule_queue(queue.name, queue.arguments)
             if not queue.is_deleted and hold_queue_to(queue, ruling, self._refusals):
+                self.pops.opened.append(queue)  # nothing is known of it as it is now
                 self.use(queue)
             if queue.is_watched and not queue.is_deleted:
                 self.open(queue)

@@ -28,7 +28,7 @@ cdef class SharedQueue(Reader):
     cdef public bint is_passing
     cdef Broker _broker
     cdef StoredBatch _stored
-    cdef readonly object _pop
+    cdef readonly object opened
     cdef object _levels
     cdef readonly object terms
     cdef readonly object ruling

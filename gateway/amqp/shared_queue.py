@@ -54,9 +54,9 @@ class SharedQueue(Reader):
 
     __slots__ = (
         "_broker", "_burial", "_due_ms", "_expiries", "_fresh_from", "_is_away", "_is_dropping", "_is_parked",
-        "_levels", "_pop", "_pops", "_rota", "_stored", "_trim", "arguments", "consumers", "counts_deliveries",
-        "first_offset", "has_dead_letters", "has_exclusive", "is_auto_delete", "is_deleted", "is_durable", "is_open",
-        "is_passing", "is_stream", "is_watched", "lease_ms", "light_name", "limit_ms", "name", "owner", "row", "ruling",
+        "_levels", "_pops", "_rota", "_stored", "_trim", "arguments", "consumers", "counts_deliveries", "first_offset",
+        "has_dead_letters", "has_exclusive", "is_auto_delete", "is_deleted", "is_durable", "is_open", "is_passing",
+        "is_stream", "is_watched", "lease_ms", "light_name", "limit_ms", "name", "opened", "owner", "row", "ruling",
         "streams", "terms",
     )  # fmt: skip
 
@@ -93,13 +93,12 @@ class SharedQueue(Reader):
         self.row, self.is_deleted = -1, False  # its number in lists of queues, -1 before it was given one
         self.is_open = False  # it is this gateway's, and its ends are known: before, nothing is asked of `pop`
         self.is_passing = False  # its light queue is another's when it is gone
-        self._broker = broker
-        self._burial = burial
+        self._broker, self._burial = broker, burial
         self._expiries = expiries
         self._due_ms = -1  # when it is called next because its first message outlives its time, or -1
         self._trim = StreamTrim(broker) if self.is_stream else None
         self._stored = stored
-        self._pop: Shared | None = None
+        self.opened: Shared | None = None  # `pop`, where it was asked for and does not rest
         self._levels: LevelledQueue | None = None  # the same, of a queue with priorities
         self._is_parked = False
         self._is_away = False  # what it was to hand out last is on its way
@@ -119,19 +118,20 @@ class SharedQueue(Reader):
 
     def reopen(self) -> None:
         """Open what is taken and done in it anew on next use, as its terms are now."""
-        self._pop = self._levels = None
+        self.opened = self._levels = None
 
     @property
     def pop(self) -> Shared:
         """What is taken and done in it, opened on first use: a queue that nobody uses costs little."""
-        if self._pop is None:
-            self._pop = self._open(is_new=False)
-        return self._pop
+        if self.opened is None:
+            self.opened = self._open(is_new=False)
+            self._pops.opened.append(self)
+        return self.opened
 
     def rest(self) -> None:
         """Keep no more than its place of what is taken and done, where nobody uses it and nothing is in flight."""
-        if self._pop is not None and not (self._is_parked or self._is_dropping or self.terms.priority_max > 0):
-            self._pop = None if self._pops.rest(self.light_name, self.terms) else self._pop
+        if self.opened is not None and not (self._is_parked or self._is_dropping or self.terms.priority_max > 0):
+            self.opened = None if self._pops.rest(self.light_name, self.terms) else self.opened
 
     def _open(self, *, is_new: bool) -> Shared:
         """Open it; a new one is empty."""
@@ -153,7 +153,7 @@ class SharedQueue(Reader):
         """Begin after what the light queue holds: a new queue of an old name does not see the old one's messages."""
         self.first_offset = self._broker.max_offset(self._broker.intern_queue(self.light_name))
         if self.is_watched or self.is_stream or self.terms.priority_max > 0:
-            self._pop = self._open(is_new=True)  # any other is opened with its first message or consumer
+            self.opened = self._open(is_new=True)  # any other is opened with its first message or consumer
 
     def watch(self) -> None:
         """Begin to take messages by their levels; look after what is too much or too old, where it is told to."""
@@ -338,7 +338,7 @@ class SharedQueue(Reader):
 
     def ready_count(self, now_ms: int) -> int:
         """Return how many messages could be taken now; expired ones that come first are gone then."""
-        if self._pop is None and self._pops.is_untouched(self.light_name, self.terms, self.first_offset):
+        if self.opened is None and self._pops.is_untouched(self.light_name, self.terms, self.first_offset):
             return 0
         self.drop_expired(now_ms)
         return self.pop.ready_count

@@ -23,7 +23,6 @@ from gateway.amqp.policies import Policies, Policy
 from gateway.amqp.queue_arguments import find_terms
 from gateway.amqp.queue_pops import GROUP
 from gateway.amqp.queues import VirtualHost
-from gateway.amqp.shared_queue import SharedQueue
 from gateway.runtime.chores import AT_ONCE, Chores
 
 TABLE = "amqp_vhosts"
@@ -256,10 +255,6 @@ class VirtualHosts:
         if not self._is_dropping:
             self._is_dropping = True
             self.chores.start(self._drop_expired(now_ms), is_long=True)
-
-    def used_queues(self) -> Iterator[tuple[VirtualHost, SharedQueue] | None]:
-        """Give the queues that are read, or in which something may be; None is a step in vain."""
-        return self._head_looks.used(self)
 
     def _drop_expired(self, now_ms: int) -> Iterator[None]:
         try:

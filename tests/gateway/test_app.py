@@ -420,7 +420,7 @@ async def test_virtual_hosts_of_a_gateway_that_stopped_leave_memory_though_excha
         await first.bind(second, "b")
         await (await channel.declare_queue("q", durable=True)).bind(second, "#")
         await connection.close()
-        list(gateway.doors["amqp"].vhosts.used_queues())  # as it is tended
+        list(gateway.doors["amqp"].vhost.rows.take_in())  # as it is tended
         stopped = weakref.ref(gateway.doors["amqp"].vhosts)
     del gateway, connection, channel, first, second
     gc.collect()

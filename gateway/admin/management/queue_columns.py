@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, mul
 from typing import Any
 
 from gateway.admin.management.argument_values import told_value
 from gateway.admin.management.listing import dig, rank
-from gateway.admin.queue_ends import find_ends_of
-from gateway.admin.rosters.queue_columns import AmqpPlace, Flowing, Pacing, QueueColumn, Standing, key_of
+from gateway.admin.rosters.held_figures import Held
+from gateway.admin.rosters.queue_columns import AmqpPlace, Flowing, Holding, Pacing, QueueColumn, Standing, key_of
 from gateway.admin.view import AdminView
 from gateway.amqp.argument_rules import CLASSIC
-from gateway.amqp.inventory import count_messages
 from gateway.amqp.policies import Policy
 from gateway.amqp.queue_arguments import type_of
 from gateway.amqp.queues import VirtualHost
@@ -42,7 +41,10 @@ STANDING: Mapping[str, Callable[[Sequence[SharedQueue]], Sequence[Any]]] = {
     "operator_policy": lambda queues: [_name_of(queue.ruling.operator) for queue in queues],
     "lmq.light_queue": lambda queues: [queue.light_name for queue in queues],  # in the order of their texts
 }
+OLDEST = Holding(lambda held, _: held.oldest_ms, is_seen=True)
+NEWEST = Holding(lambda held, _: held.newest_ms, is_seen=True)
 NOTHING = rank(None)
+FindQueues = Callable[[], Sequence[SharedQueue]]
 
 
 class QueueColumns:
@@ -58,22 +60,22 @@ class QueueColumns:
         self._columns: dict[str, QueueColumn] = {
             **{name: Standing(tell) for name, tell in STANDING.items()},
             **{name: Pacing(partial(view.activity.rates_of_many, figure)) for name, figure in RATES.items()},
-            "message_bytes": Flowing(lambda *place: self._bytes_of(sum(self._counts_of(*place)), place[1])),
-            "message_bytes_ready": Flowing(lambda *place: self._bytes_of(self._counts_of(*place)[0], place[1])),
-            "message_bytes_unacknowledged": Flowing(
-                lambda *place: self._bytes_of(self._counts_of(*place)[1], place[1])
+            "message_bytes": Holding(lambda held, _: list(map(mul, held.messages(), held.body_bytes)), is_seen=True),
+            "message_bytes_ready": Holding(lambda held, _: list(map(mul, held.ready, held.body_bytes)), is_seen=True),
+            "message_bytes_unacknowledged": Holding(
+                lambda held, _: list(map(mul, held.unacked, held.body_bytes)), is_seen=True
             ),
             "message_stats.publish": Flowing(lambda _, queue: self._given_to(queue), is_offset=True),
-            "message_stats.deliver_get": Flowing(self._count_delivered),
+            "message_stats.deliver_get": Holding(self._count_delivered),
             "message_stats.redeliver": Flowing(lambda _, queue: view.activity.given_again(queue)),
-            "message_stats.ack": Flowing(self._count_left, is_offset=True),
-            "messages_persistent": Flowing(lambda *place: sum(self._counts_of(*place)), is_offset=True),
-            "head_message_timestamp": Flowing(self._oldest_of),
-            "idle_since": Flowing(self._newest_of),
+            "message_stats.ack": Holding(self._count_left, is_offset=True),
+            "messages_persistent": Holding(lambda held, _: held.messages(), is_offset=True),
+            "head_message_timestamp": OLDEST,
+            "idle_since": NEWEST,
             "lmq.first_offset": Flowing(self._first_of, is_offset=True),
             "lmq.next_offset": Flowing(lambda _, queue: self._end_of(queue), is_offset=True),
-            "lmq.oldest_at_ms": Flowing(self._oldest_of),
-            "lmq.newest_at_ms": Flowing(self._newest_of),
+            "lmq.oldest_at_ms": OLDEST,
+            "lmq.newest_at_ms": NEWEST,
         }
 
     def find(self, name: str) -> QueueColumn | None:
@@ -92,30 +94,23 @@ class QueueColumns:
         found = self.find(name)
         return None if found is None else key_of(found)
 
-    def _counts_of(self, vhost: VirtualHost, queue: SharedQueue) -> tuple[int, int]:
-        return count_messages(self._broker, vhost, queue)
-
-    def _bytes_of(self, count: int, queue: SharedQueue) -> float:
-        return count * find_ends_of(self._broker, queue).body_bytes if count else 0
-
     def _given_to(self, queue: SharedQueue) -> int:
         return self._activity.given_to(queue, self._broker.find_queue(queue.light_name))
 
-    def _count_delivered(self, vhost: VirtualHost, queue: SharedQueue) -> int:
-        ready, _ = self._counts_of(vhost, queue)
-        return max(self._given_to(queue) - ready, 0) + self._activity.given_again(queue)
+    def _given_to_many(self, held: Held, queues: Sequence[SharedQueue]) -> list[int]:
+        if self._broker.detours.levels.asked:
+            return list(map(self._given_to, queues))
+        given = zip(held.next_offsets, queues, strict=True)
+        return [max(offset - queue.first_offset, 0) for offset, queue in given]
 
-    def _count_left(self, vhost: VirtualHost, queue: SharedQueue) -> int:
-        held = sum(self._counts_of(vhost, queue))
-        return max(self._given_to(queue) - held, 0)
+    def _count_delivered(self, held: Held, find_queues: FindQueues) -> list[int]:
+        queues = find_queues()
+        counts = zip(self._given_to_many(held, queues), held.ready, queues, strict=True)
+        return [max(given - ready, 0) + self._activity.given_again(queue) for given, ready, queue in counts]
 
-    def _oldest_of(self, vhost: VirtualHost, queue: SharedQueue) -> int:
-        self._counts_of(vhost, queue)  # opens one that holds messages
-        return find_ends_of(self._broker, queue).oldest_at_ms or 0
-
-    def _newest_of(self, vhost: VirtualHost, queue: SharedQueue) -> int:
-        self._counts_of(vhost, queue)
-        return find_ends_of(self._broker, queue).newest_at_ms or 0
+    def _count_left(self, held: Held, find_queues: FindQueues) -> list[int]:
+        counts = zip(self._given_to_many(held, find_queues()), held.messages(), strict=True)
+        return [max(given - count, 0) for given, count in counts]
 
     def _first_of(self, _: VirtualHost, queue: SharedQueue) -> int:
         ref = self._broker.find_queue(queue.light_name)

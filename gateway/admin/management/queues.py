@@ -142,7 +142,7 @@ def find_figures(view: AdminView, vhost: VirtualHost, queue: SharedQueue) -> Fig
     ends = NO_ENDS
     if end > first or queue.terms.priority_max:
         ready, unacked = count_messages(broker, vhost, queue)
-        ends = find_ends_of(broker, queue)
+        ends = find_ends_of(broker, vhost, queue)
     exclusive_tag, single_active_tag = _sole_consumer(queue) if queue.consumers else (None, None)
     return Figures(
         first,

@@ -64,7 +64,7 @@ def _tell_amqp(view: AdminView, place: tuple[str, str], senders: list[str]) -> I
         "door": "amqp",
         "light_queue": text_of(queue.light_name),
         "messages": ready + unacked,
-        "oldest_at_ms": find_ends_of(view.broker, queue).oldest_at_ms,
+        "oldest_at_ms": find_ends_of(view.broker, vhost, queue).oldest_at_ms,
         "from": senders[:SOURCES_MAX],
         "from_count": len(senders),
     }

@@ -11,8 +11,8 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from gateway.admin.queue_ends import find_ends, find_ends_of
-from gateway.admin.rosters.queue_columns import Flowing, Pacing, QueueColumn, Standing, key_of
+from gateway.admin.queue_ends import find_ends
+from gateway.admin.rosters.queue_columns import Flowing, Holding, Pacing, QueueColumn, Standing, key_of
 from gateway.admin.rosters.queue_parts import Tell
 from gateway.admin.view import AdminView
 from gateway.amqp.inventory import count_messages
@@ -24,6 +24,11 @@ ENDS: Mapping[str, Callable[[Any], float]] = {
     "oldest_at_ms": lambda ends: ends.oldest_at_ms or 0,
     "newest_at_ms": lambda ends: ends.newest_at_ms or 0,
     "body_bytes_mean": attrgetter("body_bytes"),
+}
+SEEN = {
+    "oldest_at_ms": Holding(lambda held, _: held.oldest_ms, is_seen=True),
+    "newest_at_ms": Holding(lambda held, _: held.newest_ms, is_seen=True),
+    "body_bytes_mean": Holding(lambda held, _: held.body_bytes, is_seen=True),
 }
 RATES: Mapping[str, Callable[[Any], float]] = {
     "rate_in": attrgetter("given"),
@@ -44,7 +49,7 @@ class LightColumns:
         self._broker = broker = view.broker
         self._amqp: dict[str, QueueColumn] = {
             **{name: Pacing(partial(view.activity.rates_of_many, figure)) for name, figure in RATES.items()},
-            **{name: Flowing(partial(self._end_of_queue, figure)) for name, figure in ENDS.items()},
+            **SEEN,
             "readers": Standing(lambda queues: [queue.reader_count() for queue in queues]),
             "light_queue": Standing(
                 lambda queues: [queue.light_name for queue in queues]
@@ -91,10 +96,6 @@ class LightColumns:
             return None if quick is None else quick(queue, queue + 1)[0]
 
         return tell
-
-    def _end_of_queue(self, figure: Callable[[Any], float], vhost: VirtualHost, queue: SharedQueue) -> float:
-        count_messages(self._broker, vhost, queue)  # opens one that holds messages
-        return figure(find_ends_of(self._broker, queue))
 
     def _end_of_light(self, figure: Callable[[Any], float], queue_ref: int) -> float:
         return figure(find_ends(self._broker, queue_ref))

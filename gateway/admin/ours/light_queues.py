@@ -211,7 +211,7 @@ def find_figures(view: AdminView, placed: Placed) -> Figures:
     ends = NO_ENDS
     if end > first or queue.terms.priority_max:
         ready, unacked = count_messages(broker, place, queue)
-        ends = find_ends_of(broker, queue)
+        ends = find_ends_of(broker, place, queue)
     rates = activity.rates_of(place, queue, queue_ref)
     readers = queue.reader_count()
     if rates is STANDING:

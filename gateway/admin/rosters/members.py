@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 from core.long_list import make_long_list
+from gateway.admin.rosters import sorting
 from gateway.admin.rosters.part import Part, on_a_line
 from gateway.admin.rosters.runs import Runs
 from gateway.admin.rosters.searching import choose
@@ -229,10 +230,17 @@ class Members(Generic[Source, Thing]):
         """Return what some things have in a column where their part tells it at once; numbers ascend."""
         first, end = numbers[0], numbers[-1] + 1
         part, at = self.part_of(first, end) if end - first <= 2 * len(numbers) else (None, 0)
-        told = None if part is None else part.figures(column, at, at + end - first)
+        if part is None or (len(numbers) > sorting.TOLD_AT_ONCE and not part.is_cheap(column, at, at + end - first)):
+            return None
+        told = part.figures(column, at, at + end - first)
         if told is None or end - first == len(numbers):
             return told
         return [told[number - first] for number in numbers]  # some between them are gone
+
+    def tell_scattered(self, column: str, numbers: Sequence[int]) -> Sequence[Any] | None:
+        """Return what some things have in a column, wherever they are, where their part tells it at once."""
+        part, at = self.part_of(0, len(self._codes))
+        return None if part is None else part.scattered(column, [at + number for number in numbers])
 
     def name_key(self) -> Key:
         """Return a key of names that is quick where numbers ascend: of one text after the other."""

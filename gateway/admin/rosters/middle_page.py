@@ -20,12 +20,23 @@ DOUBT = 3.5  # standard deviations of a place in the sample that the two keys ar
 SOLE_MIN = 64  # things of a chunk that are looked at together where all have the same
 LOOKS = 32
 SORTED_A_STEP = 1_024
+NARROWED_MIN = 4_096  # things between the two keys, from which on a page is found among them as among all
 _GOLDEN = 0.618_033_988_75  # multiples of it are spread evenly, whatever comes again in the order of things
 
 
+def _tell_nothing(_numbers: Sequence[int]) -> Sequence[Any] | None:
+    return None
+
+
 async def find_middle(
-    chunks: Iterable[Chunk], key: Callable[[int], Any], hits: bytearray | None, low: int, high: int, total: int
-) -> list[int] | None:  # fmt: skip
+    chunks: Iterable[Chunk],
+    key: Callable[[int], Any],
+    hits: bytearray | None,
+    low: int,
+    high: int,
+    total: int,
+    tell: Callable[[Sequence[int]], Sequence[Any] | None] = _tell_nothing,
+) -> list[int] | None:
     """Return the numbers of the things from one place to before another in their order; None where that is not found.
 
     Args:
@@ -35,42 +46,51 @@ async def find_middle(
         low: The first place.
         high: The place behind the last one.
         total: How many things are wanted.
+        tell: Says what `key` says of some at once, wherever they are, or None where that is not quick.
     """
-    between = await _choose_keys(key, hits, low / total, high / total, total)
+    sample = await _take_sample(key, hits, total, tell)
+    between = _choose_keys(sample, low / total, high / total)
     if between is None:
         return None
     band = _Band(*between)
     steps = Steps()
     for chunk in chunks:
         if hits is None or hits.find(1, chunk.first, chunk.end) >= 0:
-            band.take(await chunk.tell(), chunk.first, hits)
+            band.take(await chunk.tell(), range(chunk.first, chunk.end), hits)
         await steps.rest()
     return await band.find(low, high)
 
 
-async def _choose_keys(
-    key: Callable[[int], Any], hits: bytearray | None, low: float, high: float, total: int
-) -> tuple[Any, Any] | None:  # fmt: skip
-    """Return a key that is before a share of all, and one behind another share, both of a sample."""
+async def _take_sample(
+    key: Callable[[int], Any],
+    hits: bytearray | None,
+    total: int,
+    tell: Callable[[Sequence[int]], Sequence[Any] | None],
+) -> list[Any]:
+    """Return the keys of some things, in order."""
     steps, count = Steps(), total if hits is None else len(hits)
     sample: list[Any] = []
     step = int(count * _GOLDEN) | 1
-    for looked in range(min(4 * SAMPLE, count)):
-        number = looked * step % count
-        if hits is None or hits[number]:
-            found = key(number)
-            if found is not None:
-                sample.append(found)
-        if looked % LOOKS == 0:
-            await steps.rest()
+    for looked in range(0, min(4 * SAMPLE, count), LOOKS):
+        numbers = [at * step % count for at in range(looked, min(looked + LOOKS, count))]
+        if hits is not None:
+            numbers = [number for number in numbers if hits[number]]
+        found = tell(numbers) if numbers else ()
+        sample += [one for one in (map(key, numbers) if found is None else found) if one is not None]
+        await steps.rest()
         if len(sample) >= SAMPLE:
             break
-    if not sample:
-        return None
     for at in range(0, len(sample), SORTED_A_STEP):  # so that the last sort only merges
         sample[at : at + SORTED_A_STEP] = sorted(sample[at : at + SORTED_A_STEP])
         await steps.rest()
     sample.sort()
+    return sample
+
+
+def _choose_keys(sample: list[Any], low: float, high: float) -> tuple[Any, Any] | None:
+    """Return a key that is before a share of all, and one behind another share, both of a sample that is in order."""
+    if not sample:
+        return None
     doubt = DOUBT * 0.5 * len(sample) ** 0.5 + 1
     first, last = int(low * len(sample) - doubt), int(high * len(sample) + doubt)
     return sample[max(first, 0)], sample[min(last, len(sample) - 1)]
@@ -92,15 +112,14 @@ class _Band:
         self._between: dict[int, Any] = {}
         self._at_last = array("i")
 
-    def take(self, keys: Sequence[Any], number: int, hits: bytearray | None) -> None:
-        """Take things, of which the first one has that number."""
+    def take(self, keys: Sequence[Any], numbers: Sequence[int], hits: bytearray | None) -> None:
+        """Take things with these numbers, which ascend; they follow each other where `hits` says which are wanted."""
         first, last = self._first, self._last
-        numbers: Sequence[int] = range(number, number + len(keys))
-        if hits is not None:
-            wanted = hits[number : number + len(keys)]
+        if hits is not None and keys:
+            wanted = hits[numbers[0] : numbers[0] + len(keys)]
             if 0 in wanted:
                 keys, numbers = list(compress(keys, wanted)), list(compress(numbers, wanted))
-        if len(keys) > SOLE_MIN and keys.count(keys[0]) == len(keys):
+        if len(keys) > SOLE_MIN and keys[0] == keys[-1] and keys.count(keys[0]) == len(keys):
             self._take_alike(keys[0], numbers)
             return
         before, at_first = 0, self._at_first
@@ -131,12 +150,26 @@ class _Band:
         low, high = low - self._before, high - self._before
         if low < 0 or high > len(self._at_first) + len(self._between) + len(self._at_last):
             return None
-        ordered: Sequence[int] = ()
-        if low < len(self._at_first) + len(self._between) and high > len(self._at_first):
-            ordered = await sort_numbers(list(self._between), self._between.__getitem__)
         found: list[int] = []
-        rows = (self._at_first, len(self._at_first)), (ordered, len(self._between)), (self._at_last, len(self._at_last))
-        for row, count in rows:
-            found += row[max(low, 0) : max(high, 0)]
-            low, high = low - count, high - count
+        for row in (self._at_first, self._between, self._at_last):
+            first, end = max(low, 0), min(max(high, 0), len(row))
+            if first < end:
+                found += await self._find_between(first, end) if isinstance(row, dict) else row[first:end]
+            low, high = low - len(row), high - len(row)
         return found
+
+    async def _find_between(self, low: int, high: int) -> Sequence[int]:
+        """Return what stands between the two keys, from one place to before another there."""
+        count, steps = len(self._between), Steps()
+        if count > NARROWED_MIN:
+            numbers, keys = list(self._between), list(self._between.values())
+            between = _choose_keys(sorted(keys[:: max(count // SORTED_A_STEP, 1)]), low / count, high / count)
+            assert between is not None
+            band = _Band(*between)
+            for at in range(0, count, SORTED_A_STEP):
+                band.take(keys[at : at + SORTED_A_STEP], numbers[at : at + SORTED_A_STEP], None)
+                await steps.rest()
+            found = await band.find(low, high)
+            if found is not None:
+                return found
+        return (await sort_numbers(list(self._between), self._between.__getitem__))[low:high]

@@ -1,8 +1,8 @@
 """What AMQP queues have in the columns that their lists are sorted by, told of many queues at once.
 
-To tell all of a queue takes some 20 us, and of a million queues one column only is asked for. So there are three kinds
-of columns: those that messages do not change, those that are 0 until a first message came, and rates, which only few
-queues have.
+To tell all of a queue takes some 20 us, and of a million queues one column only is asked for. So there are four kinds
+of columns: those that messages do not change, those that follow from what lies in a queue, others that are 0 until a
+first message came, and rates, which only few queues have.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from gateway.admin.rosters.held_figures import Held, HeldFigures
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
 
@@ -30,6 +31,17 @@ class Flowing(NamedTuple):
     is_offset: bool = False  # none passes the next offset of its light queue
 
 
+class Holding(NamedTuple):
+    """A column that follows from what lies in a queue; told that of some queues, and where it asks for them the queues.
+
+    Where nothing ever came to a queue it has 0.
+    """
+
+    tell: Callable[[Held, Callable[[], Sequence[SharedQueue]]], Sequence[float]]
+    is_seen: bool = False  # the messages are looked at, besides that they are counted
+    is_offset: bool = False  # as of `Flowing`
+
+
 class Pacing(NamedTuple):
     """A column of messages a second; told some light queues, and where it asks for them their queues.
 
@@ -39,7 +51,7 @@ class Pacing(NamedTuple):
     tell: Callable[[Callable[[], Sequence[SharedQueue]], Sequence[int]], Sequence[float]]
 
 
-QueueColumn = Standing | Flowing | Pacing
+QueueColumn = Standing | Flowing | Holding | Pacing
 FindColumn = Callable[[str], QueueColumn | None]
 
 
@@ -49,4 +61,11 @@ def key_of(column: QueueColumn) -> Key:
         return lambda place: column.tell([place[1]])[0]
     if isinstance(column, Flowing):
         return lambda place: column.tell(*place)
+    if isinstance(column, Holding):
+        return lambda place: _tell_held(column, *place)
     return lambda place: column.tell(lambda: [place[1]], [place[0].broker.find_queue(place[1].light_name)])[0]
+
+
+def _tell_held(column: Holding, vhost: VirtualHost, queue: SharedQueue) -> float:
+    held = HeldFigures(vhost).read_one(queue, is_seen=column.is_seen)
+    return column.tell(held, lambda: [queue])[0]

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from core.broker import Broker
 from core.lmq.called import LongNames
 from core.lmq.queue_name import AMQP, LIGHT_PREFIX, MQTT
+from gateway.admin.rosters.held_figures import HeldFigures
 from gateway.admin.rosters.part import Part
-from gateway.admin.rosters.queue_columns import AmqpPlace, FindColumn, Flowing, Pacing, QueueColumn, Standing
+from gateway.admin.rosters.queue_columns import AmqpPlace, FindColumn, Flowing, Holding, Pacing, QueueColumn, Standing
 from gateway.admin.rosters.rows_part import RowsPart
 from gateway.admin.rosters.runs import Runs
-from gateway.amqp.inventory import count_messages
 from gateway.amqp.queues import VirtualHost
-from gateway.amqp.shared_queue import SharedQueue
 from gateway.inventory import text_of
 
 KEPT = frozenset({"kept", "next_offset"})
 OFFSETS = KEPT | {"first_offset"}  # columns that a next offset is the most of
-COUNTS = {"messages": (0, 1), "messages_ready": (0,), "messages_unacknowledged": (1,)}
+COUNTS = {
+    "messages": Holding(lambda held, _: held.messages(), is_offset=True),
+    "messages_ready": Holding(lambda held, _: held.ready, is_offset=True),
+    "messages_unacknowledged": Holding(lambda held, _: held.unacked, is_offset=True),
+}
 SAME = frozenset({"vhost", "door"})  # columns that all queues of a virtual host have the same in
 LOOKS_A_STEP = 1_024  # keys, of which most cost 0.1 us
 MQTT_PREFIX = LIGHT_PREFIX + MQTT + b"%"
 AMQP_PREFIX = LIGHT_PREFIX + AMQP + b"%"
 _PREFIX_BYTES = len(MQTT_PREFIX)
 _SLASHES = bytes.maketrans(b"%", b"/")
-_UNKNOWN = array("q", [-1]) * (1 << 16)
 MANY = 1 << 62  # more than any queue has
 LightPlace = tuple[str, int]  # door and light queue
 Tell = Callable[[int, int], Sequence[object]]  # what light queues have, from one number to before another
@@ -44,16 +46,7 @@ class AmqpPart(RowsPart[AmqpPlace]):
     def __init__(self, vhost: VirtualHost, find_column: FindColumn) -> None:
         super().__init__(vhost)
         self._find_column = find_column
-        self._empty_at = array("q")  # by number: the next offset at which nothing was in a queue
-
-    def arrivals(self) -> Iterator[None]:
-        """Take those that came after the last one that is still there."""
-        for _ in self._rows.take_in():
-            yield
-        while (missing := len(self._rows) - len(self._empty_at)) > 0:
-            self._empty_at += _UNKNOWN[:missing]
-            self.size = len(self._empty_at)
-            yield
+        self._held = HeldFigures(vhost)
 
     def name(self, number: int) -> str:
         """Return what clients call a queue."""
@@ -65,25 +58,45 @@ class AmqpPart(RowsPart[AmqpPlace]):
 
     def figures(self, column: str, first: int, end: int) -> Sequence[object] | None:
         """Return what queues have in a column that is quick to tell."""
-        if column in COUNTS:
-            return self._count(COUNTS[column], first, end)
         if column in SAME:
             return [self._vhost.name if column == "vhost" else "amqp"] * (end - first)
         if column in KEPT:
             return self._count_kept(column, first, end)
-        found = self._find_column(column)
+        found = self._find_told(column)
         return None if found is None else self._tell(found, first, end)
+
+    def _find_told(self, column: str) -> QueueColumn | None:
+        return COUNTS.get(column) or self._find_column(column)
 
     def _tell(self, column: QueueColumn, first: int, end: int) -> Sequence[Any]:
         if isinstance(column, Flowing):
             return self._ask_used(column, first, end)
+        if isinstance(column, Holding):
+            held = self._held.read(first, end, is_seen=column.is_seen)
+            return column.tell(held, lambda: self._rows.queues[first:end])
         if isinstance(column, Pacing):
             return column.tell(lambda: self._rows.queues[first:end], self._rows.refs(first, end))
         return column.tell(self._rows.queues[first:end])
 
-    def is_cheap(self, column: str) -> bool:
+    def scattered(self, column: str, numbers: Sequence[int]) -> Sequence[Any] | None:
+        """Return what queues have in a column of which all is known of them."""
+        found = self._find_told(column)
+        if not isinstance(found, Holding | Standing):
+            return None
+        queues = self._rows.queues
+        if isinstance(found, Standing):
+            return found.tell([queues[number] for number in numbers])
+        held = self._held.pick(numbers, is_seen=found.is_seen)
+        return None if held is None else found.tell(held, lambda: [queues[number] for number in numbers])
+
+    def is_cheap(self, column: str, first: int, end: int) -> bool:
         """Return whether no queue is asked for its messages."""
-        return column in SAME or isinstance(self._find_column(column), Standing | Pacing)
+        if column in SAME:
+            return True
+        found = self._find_told(column)
+        if isinstance(found, Holding):
+            return self._held.is_known(first, end, is_seen=found.is_seen)
+        return isinstance(found, Standing | Pacing)
 
     def _ask_used(self, column: Flowing, first: int, end: int) -> Sequence[float]:
         """Return what queues have in a column; one that was never given a message is not asked."""
@@ -95,49 +108,6 @@ class AmqpPart(RowsPart[AmqpPlace]):
                     told[at] = column.tell(self._vhost, queue)
         return told
 
-    def _count(self, which: tuple[int, ...], first: int, end: int) -> Sequence[int]:
-        """Return how many messages queues have; one that was empty and was given none is not asked."""
-        offsets, known = self._rows.next_offsets_now(first, end), self._empty_at[first:end]
-        counts = [0] * len(offsets)
-        if offsets == known or not (any(offsets) or self._vhost.broker.detours.levels.asked):
-            return counts
-        self._empty_at[first:end] = offsets
-        refs = self._rows.refs(first, end)
-        for at, queue in self._may_have(self._rows.queues[first:end], offsets, known):
-            counted = self._ask(queue, refs[at], offsets[at])
-            counts[at] = sum(counted[one] for one in which)
-            if any(counted) or not queue.is_open or queue.terms.priority_max:  # levels are counted elsewhere
-                self._empty_at[first + at] = -1
-        return counts
-
-    @staticmethod
-    def _may_have(
-        queues: list[SharedQueue], offsets: array[int], known: array[int]
-    ) -> Iterable[tuple[int, SharedQueue]]:
-        """Return the queues, with their places, that were given messages; `known` is at which offset each was empty."""
-        return [
-            (at, queue)
-            for at, (queue, offset, empty_at) in enumerate(zip(queues, offsets, known, strict=True))
-            if offset != empty_at and (offset > queue.first_offset or queue.terms.priority_max)
-        ]
-
-    def _ask(self, queue: SharedQueue, ref: int, offset: int) -> tuple[int, int]:
-        """Return how many messages are ready, and how many consumers have.
-
-        It is what `count_messages` says, but that one in which nothing was ever taken is not opened for it.
-        """
-        broker = self._vhost.broker
-        if ref >= 0 and not queue.terms.priority_max and not queue.is_deleted:
-            least = broker.min_offset(ref)
-            if offset <= least:
-                return 0, 0
-            if queue.is_open:
-                pop = queue.pop
-                return pop.ready_count, pop.unacked_count
-            if not self._vhost.pops.knows(queue.light_name):
-                return max(offset - max(least, queue.first_offset), 0), 0
-        return count_messages(broker, self._vhost, queue)
-
     def _count_kept(self, column: str, first: int, end: int) -> Sequence[int]:
         """Return how many messages light queues keep, or their next offsets."""
         counts = self._rows.next_offsets_now(first, end).tolist()
@@ -147,15 +117,18 @@ class AmqpPart(RowsPart[AmqpPlace]):
         return counts
 
     def at_most(self, column: str, first: int, end: int) -> Sequence[int] | None:
-        """Return the next offsets of queues: none has more messages than ever came, but what lies in levels."""
-        is_counted = column in OFFSETS or column in COUNTS
-        found = None if is_counted else self._find_column(column)
-        if not is_counted and not isinstance(found, Flowing):
-            return None
-        if column not in OFFSETS and self._vhost.broker.detours.levels.asked:
-            return None
+        """Return the next offsets of queues: none has more messages than ever came, but what lies in levels.
+
+        Where all is known of queues, that is quicker to tell.
+        """
+        found = None if column in OFFSETS else self._find_told(column)
+        if column not in OFFSETS:
+            if not isinstance(found, Flowing | Holding) or self._vhost.broker.detours.levels.asked:
+                return None
+            if isinstance(found, Holding) and self._held.is_known(first, end, is_seen=found.is_seen):
+                return None
         offsets = self._rows.next_offsets_now(first, end)
-        if is_counted or (isinstance(found, Flowing) and found.is_offset):
+        if not isinstance(found, Flowing | Holding) or found.is_offset:
             return offsets
         return [MANY if offset else 0 for offset in offsets]
 
@@ -232,8 +205,9 @@ class FiltersPart(Part[LightPlace]):
         offsets = self._next_offsets(ref, end - first)
         return [tell_used(one) if offset else 0 for one, offset in enumerate(offsets, ref)]
 
-    def is_cheap(self, column: str) -> bool:
+    def is_cheap(self, column: str, first: int, end: int) -> bool:
         """Return whether a column takes a fraction of a microsecond for each queue: those with readers take more."""
+        del first, end
         return column in self._quick and column != "readers"
 
     def at_most(self, column: str, first: int, end: int) -> Sequence[int] | None:

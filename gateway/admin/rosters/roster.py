@@ -175,7 +175,9 @@ class Roster(ABC, Generic[Source, Thing]):
             wanted = await choose(range(count), hits, members.TEXT_COUNT)
             numbers = list((await sort_numbers(wanted, self._key_of(column)))[low:high])
         else:
-            found = await find_middle(chunks.walk(reverse=False), self._key_of(column), hits, low, high, filtered)
+            tell = partial(self._all.tell_scattered, column.name)
+            walk = chunks.walk(reverse=False)
+            found = await find_middle(walk, self._key_of(column), hits, low, high, filtered, tell)
             if found is None:
                 return None
             numbers = found

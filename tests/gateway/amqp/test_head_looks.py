@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pamqp.commands import Basic, Queue
 
+from gateway.admin.rosters.held_figures import HeldFigures
 from gateway.amqp import head_looks
 from gateway.amqp.policies import Policy
 from gateway.amqp.queue_pops import QueuePops
@@ -143,3 +144,32 @@ def test_messages_of_a_queue_that_a_policy_gives_a_limit_are_let_go_of(world):
     tend(world)
     after = dict(world.amqp.vhosts.floors())
     assert [after[ref] - before[ref] for ref in after] == [2]
+
+
+@pytest.mark.here(reason="what lies in queues is told of messages that are here")
+def test_a_queue_of_which_the_api_knows_all_is_not_looked_at(world, looked):
+    peer, vhost = world.client(), world.amqp.vhost
+    for name in ("a", "b", "c"):
+        peer.declare(name)
+    peer.publish(b"x", key="a").publish(b"x", key="c").publish(b"x", key="b", expiration="60000")
+
+    def found_out():
+        list(HeldFigures(vhost).take_in(0, 3))
+        looked.clear()
+        tend(world)
+        return set(looked)
+
+    tend(world)
+    assert found_out() == {"b"}  # which grows too old one day
+    peer.publish(b"y", key="a")
+    tend(world)
+    assert "a" in looked
+    assert found_out() == {"b"}
+    peer.call(Basic.Get(queue="a", no_ack=True))
+    looked.clear()
+    tend(world)
+    assert "a" in looked
+    world.amqp.vhosts.put_policy(Policy("/", "short", "c", {"message-ttl": 100}))
+    world.now_ms += 100
+    tend(world)
+    assert {entry.name: entry.ready for entry in world.amqp.inventory().queues() if entry} == {"a": 1, "b": 1, "c": 0}

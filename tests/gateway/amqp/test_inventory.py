@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from pamqp.commands import Basic, Queue
+from pamqp.commands import Basic
 
 from core.lmq.queue_name import amqp_level_name
 from tests.support.walks import all_of, take_steps
@@ -47,7 +47,7 @@ def test_queue_that_nobody_has_used_since_the_start_is_not_opened_for_its_figure
     world.turn()  # in which the one with messages is opened
     found = {entry.name: entry.ready for entry in all_of(world.amqp.inventory().queues())}
     assert found == {"unused": 0, "backlog": 1}
-    assert world.amqp.vhost.find("unused")._pop is None
+    assert world.amqp.vhost.find("unused").opened is None
 
 
 def test_walk_goes_on_while_queues_and_connections_go(world):
@@ -95,31 +95,6 @@ def test_of_a_message_with_a_priority_the_level_says_how_far_it_is(world):
         (fate,) = all_of(world.amqp.inventory().fates(light_queue, 0))
         assert (fate.reader, fate.stage.value) == ("q in /", "taken"), level
     assert all_of(world.amqp.inventory().fates(amqp_level_name(lowest, 6), 0)) == []
-
-
-def test_queues_without_messages_and_readers_are_passed_over_when_used_ones_are_asked_for(world):
-    peer = world.client()
-    for name in ("empty", "ready", "read", "done", "levels"):
-        peer.declare(name, arguments={"x-max-priority": 3} if name == "levels" else None)
-    peer.publish(b"1", key="ready").publish(b"2", key="done").publish(b"3", key="levels", priority=2)
-    reader = world.client()
-    reader.consume("read", no_ack=False)
-
-    def used():
-        return {entry.name: (entry.ready, entry.unacked, entry.readers) for entry in all_of(inventory.used_queues())}
-
-    inventory = world.amqp.inventory()
-    assert used() == {"ready": (1, 0, 0), "read": (0, 0, 1), "done": (1, 0, 0), "levels": (1, 0, 0)}
-    peer.call(Queue.Purge(queue="done"))
-    for _ in range(2):
-        world.amqp.vhosts.drop_expired(world.now_ms)
-        world.turn()
-    assert used() == {"ready": (1, 0, 0), "read": (0, 0, 1), "levels": (1, 0, 0)}
-    peer.publish(b"4", key="empty").publish(b"5", key="done")
-    reader.vanish()
-    assert used() == dict.fromkeys(("ready", "levels", "empty", "done"), (1, 0, 0))
-    peer.call(Queue.Delete(queue="ready"))
-    assert set(used()) == {"levels", "empty", "done"}
 
 
 @pytest.mark.at_once(reason="looks at what the moment of an offset changes")

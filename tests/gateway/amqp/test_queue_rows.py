@@ -314,3 +314,37 @@ def test_rows_that_are_replaced_give_no_numbers_to_queues_any_more(world):
     peer.call(Queue.Delete(queue="c"))
     assert [vhost.rows.queues[number].name for number in vhost.rows.gone] == ["c"]
     assert [queue.name for queue in old.queues] == list("abcd")
+
+
+def test_queues_that_are_opened_or_read_are_found_until_nobody_uses_them(world):
+    peer = world.client()
+    for name in ("a", "b", "c", "d"):
+        peer.declare(name, arguments={"x-max-length": 9} if name == "c" else None)
+    peer.declare("s", durable=True, arguments={"x-queue-type": "stream"})
+    vhost = world.amqp.vhost
+    rows = vhost.rows
+    take_in(rows)
+
+    def in_use():
+        rows.note_opened(vhost.pops.opened)
+        return [rows.queues[number].name for number in rows.find_in_use(0, len(rows))]
+
+    assert in_use() == ["c", "s"]  # one looks after its length, and nobody opens a stream to read it
+    reader = world.client()
+    reader.consume("a", no_ack=False)
+    peer.publish(b"x", key="b").call(Queue.Purge(queue="b"))
+    assert set(in_use()) == {"a", "b", "c", "s"}
+    reader.vanish()
+    assert "a" not in in_use()
+    peer.call(Queue.Delete(queue="b"))
+    assert in_use() == ["c", "s"]
+    assert rows.find_in_use(3, 4) == []
+
+
+def test_rows_that_others_took_the_place_of_leave_it_to_those_to_note_what_is_opened(world):
+    world.client().declare("a")
+    rows = world.amqp.vhost.rows
+    take_in(rows)
+    rows.is_retired, opened = True, [rows.queues[0]]
+    rows.note_opened(opened)
+    assert len(opened) == 1

@@ -107,7 +107,7 @@ def test_queues_are_opened_when_they_are_used(world):
         add(world, f"q{i}")
     vhost = reopen(world)
     assert len(vhost) == 20
-    assert all(queue._pop is None for queue in vhost)
+    assert all(queue.opened is None for queue in vhost)
     assert isinstance(vhost, VirtualHost)
 
 

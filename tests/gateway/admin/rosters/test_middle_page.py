@@ -20,9 +20,12 @@ def _chunks(keys, size):
         yield Chunk(first, min(first + size, len(keys)), tell, None)
 
 
+@pytest.mark.parametrize("narrowed_min", [50, middle_page.NARROWED_MIN])
 @pytest.mark.parametrize("kinds", [1, 2, 3, 40, 10_000])
-async def test_a_page_in_the_midst_is_that_of_a_sort_of_all(monkeypatch, kinds):
+async def test_a_page_in_the_midst_is_that_of_a_sort_of_all(monkeypatch, kinds, narrowed_min):
     monkeypatch.setattr(middle_page, "SAMPLE", 200)
+    monkeypatch.setattr(middle_page, "NARROWED_MIN", narrowed_min)
+    monkeypatch.setattr(middle_page, "SORTED_A_STEP", 64)
     draw = random.Random(kinds)
     found_count = 0
     for turn in range(30):
@@ -33,7 +36,8 @@ async def test_a_page_in_the_midst_is_that_of_a_sort_of_all(monkeypatch, kinds):
         wanted = sorted((number for number in range(len(keys)) if hits is None or hits[number]), key=keys.__getitem__)
         low = draw.randrange(len(wanted))
         high = min(low + draw.randrange(1, 60), len(wanted))
-        found = await find_middle(_chunks(keys, 100), keys.__getitem__, hits, low, high, len(wanted))
+        tell = (lambda numbers: None) if turn % 4 else (lambda numbers, keys=keys: [keys[number] for number in numbers])
+        found = await find_middle(_chunks(keys, 100), keys.__getitem__, hits, low, high, len(wanted), tell)
         assert found is None or found == wanted[low:high]
         found_count += found is not None
     assert found_count >= 28  # a sample is wrong once in 10,000 times

@@ -24,7 +24,7 @@ def test_a_part_that_says_little_is_asked_thing_by_thing():
     assert letters.names(0, 3) == "a \n b\nbc"
     assert letters.there(0, 3) == b"\x01\x00\x01"
     assert (letters.figures("depth", 0, 3), letters.at_most("depth", 0, 3)) == (None, None)
-    assert not letters.is_cheap("depth")
+    assert not letters.is_cheap("depth", 0, 3)
 
 
 def test_a_name_stands_on_one_line():

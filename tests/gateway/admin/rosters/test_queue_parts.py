@@ -71,7 +71,10 @@ def _told(part):
     placed = [part.take(number) for number in range(part.size)]
     for column, key in keys.items():
         told = part.figures(column, 0, part.size)
-        assert [told[number] for number, one in enumerate(placed) if one] == [key(one[1]) for one in placed if one]
+        there = [number for number, one in enumerate(placed) if one]
+        assert [told[number] for number in there] == [key(placed[number][1]) for number in there]
+        scattered = part.scattered(column, there[::-1])
+        assert scattered is None or list(scattered) == [told[number] for number in reversed(there)]
     assert part.figures("policy", 0, part.size) is None
     return {one[1].name: part.figures("messages", number, number + 1)[0] for number, one in enumerate(placed) if one}
 
@@ -98,27 +101,6 @@ async def test_what_queues_have_is_told_at_once_as_each_says_it(tmp_path, monkey
         await publish(client, "amq.default", "bb", "x")
         assert _told(part) == {"a": 0, "c": 0, "d": 1, "ee": 1, "bb": 1, "f\ng": 0}
         assert part.names(0, part.size).split("\n") == ["a", "bb", "c", "d", "ee", "bb", "f g"]
-
-
-async def test_a_queue_that_was_empty_and_was_given_nothing_is_not_asked(tmp_path, monkeypatch):
-    asked, ask = [], AmqpPart._ask
-
-    def note(part, queue, ref, offset):
-        asked.append(queue.name)
-        return ask(part, queue, ref, offset)
-
-    async with managed_gateway(tmp_path) as (gateway, client):
-        declare(gateway, "a", "b")
-        await publish(client, "amq.default", "b", "x")
-        vhost = gateway.doors["amqp"].vhost
-        part = AmqpPart(vhost, COLUMNS.get)
-        _told(part)
-        monkeypatch.setattr(AmqpPart, "_ask", note)
-        assert list(part.figures("messages", 0, 2)) == [0, 1]
-        assert asked == ["b"]
-        await publish(client, "amq.default", "a", "x")
-        assert list(part.figures("messages", 0, 2)) == [1, 1]
-        assert asked == ["b", "a", "b"]
 
 
 async def test_messages_are_counted_after_a_start_without_opening_queues_in_which_nothing_was_taken(tmp_path):

@@ -24,6 +24,7 @@ async def test_what_is_told_of_some_at_once_is_sorted_as_if_each_had_been_asked(
     draw = random.Random(seed)
     monkeypatch.setattr(sorting, "BUCKET_COUNT", draw.choice((8, 64)))
     monkeypatch.setattr(sorting, "TOLD_AT_ONCE", draw.choice((1, 3, 16)))
+    monkeypatch.setattr(sorting, "CHEAP_AT_ONCE", draw.choice((16, 50, 1_024)))
     keys = [draw.choice((0, 0, 0, draw.randrange(9), None)) if at < 300 else 0 for at in range(500)]
     numbers = [at for at in range(500) if draw.random() < 0.9]
     asked = []
@@ -33,7 +34,7 @@ async def test_what_is_told_of_some_at_once_is_sorted_as_if_each_had_been_asked(
         return keys[number]
 
     def tell(some):
-        return None if 100 <= some[0] < 150 else [keys[number] for number in some]
+        return None if some[0] < 150 and some[-1] >= 100 else [keys[number] for number in some]
 
     found = await sort_numbers(numbers, key, tell=tell)
     assert list(found) == sorted((at for at in numbers if keys[at] is not None), key=keys.__getitem__)
