@@ -248,6 +248,13 @@ class CatchUps:
             for _ in range(count):
                 catch_up.in_flight.popleft()
 
+    def finish(self, catch_up: CatchUp) -> None:
+        """Owe nothing but what is in flight."""
+        if catch_up.cursor < catch_up.until and not catch_up.is_ended:
+            if catch_up.is_noted:
+                self._write(CURSOR, catch_up, catch_up.until)
+            catch_up.cursor = catch_up.until
+
     def end(self, catch_up: CatchUp) -> None:
         """Forget a catch-up: nothing is owed."""
         self._places.set(catch_up.slot, 0)

@@ -166,9 +166,7 @@ class Delivery(Redelivery):
             if subscription is None:
                 self._forget_retained(session, window)
             elif subscription.state == GONE:
-                if subscription.group is not None:
-                    subscription.group.settle(subscription, window)
-                session.free_source(subscription)
+                self._settle_gone(session, subscription, window)
             elif subscription.group is not None:
                 subscription.group.settle(subscription, window)
             elif subscription.floor_slot != NO_SLOT:
@@ -181,6 +179,18 @@ class Delivery(Redelivery):
                 self.places.set(subscription.floor_slot, floor)
             if subscription is not None and subscription.is_replay and not window.count_of(source):
                 self.on_replay_over(subscription)
+
+    def _settle_gone(self, session: Session, gone: Subscription, window: InflightWindow) -> None:
+        """Let go of a subscription that ended when nothing of it is in flight; one that went to QoS 0 has its group."""
+        heir = session.subscriptions.get(gone.topic_filter)
+        for one in (gone, heir):
+            if one is not None and one.group is not None:
+                one.group.settle(one, window)
+        session.free_source(gone)
+        if not window.count_of(gone.source):
+            self.on_left(session, gone.floor_slot)
+            if heir is not None and heir.is_replay:
+                self.on_replay_over(heir)
 
     def wake(self, session: Session) -> None:
         """Run what waited for room in the window or in the outlet."""

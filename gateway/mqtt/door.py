@@ -70,6 +70,7 @@ class MqttDoor(MqttServices, Door):
             subscribing.find_queue,
             subscribing.history.intern_queue,
             subscribing.sharing.group_of,
+            subscribing.sharing.own,
             self.broker.max_offset,
             self._note_given_again,
         )

@@ -38,10 +38,12 @@ from gateway.mqtt.exact_records import (
     TAKEN,
     Found,
     SentBefore,
+    done_changes,
     ended_changes,
     found_changes,
     mark_record,
     name_records,
+    open_changes,
     sent_changes,
     sent_of,
 )
@@ -314,16 +316,29 @@ class ExactJournal:
         number = subscription.session.exact_number
         sent = sent_of(subscription) if number else {}
         if sent:
-            self._ended.setdefault(number, {})[subscription.floor_slot] = sent
+            self._ended.setdefault(number, {}).setdefault(subscription.floor_slot, {}).update(sent)
 
-    def forget_slot(self, session: Session, slot: int) -> None:
-        """Forget what was sent for a subscription that is no more: its slot will be another's."""
+    def keep_slot(self, session: Session, slot: int) -> None:
+        """Take note that the end of a subscription is durable; it has its slot while something is under way."""
         ended = self._ended.get(session.exact_number, {})
         ended.pop(slot, None)
         if not ended:
             self._ended.pop(session.exact_number, None)
+
+    def forget_slot(self, session: Session, slot: int, heir: Subscription | None = None) -> None:
+        """Forget what was sent for a subscription that is no more: its slot will be another's.
+
+        `heir` is the one to the same filter, which may still come to what was sent before a kill.
+        """
+        self.keep_slot(session, slot)
         if session.exact_number:
-            self._write([(FORGET_SLOT, slot, 0, 0)], session)
+            changes = [(FORGET_SLOT, slot, 0, 0)]
+            self._write(changes + (done_changes(heir) if heir is not None else []), session)
+
+    def forget_done(self, session: Session, slot: int) -> None:
+        """Forget what was completed of a catch-up, and nothing that is under way."""
+        if session.exact_number:
+            self._write([(FORGET_SLOT, slot, 0, 0), *open_changes(session, slot)], session)
 
     def forget(self, session: Session) -> None:
         """Forget a session."""

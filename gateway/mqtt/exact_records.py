@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 
-from gateway.mqtt.inflight import EXACT_COMPLETE, EXACT_RECEIVED, EXACT_SENT, InflightWindow
+from gateway.mqtt.inflight import EXACT_COMPLETE, EXACT_RECEIVED, EXACT_SENT, ONCE_SENT, InflightWindow
 from gateway.mqtt.session import NO_SLOT, Session, Subscription
 
 NAME_PIECE_BYTES = 48  # with the 8 bytes of NAME_HEAD it fits into a journal's record, which has 64 at most
@@ -90,9 +90,48 @@ def sent_changes(session: Session) -> Iterator[tuple[int, int, int]]:
                 yield (RECEIVED if state == EXACT_RECEIVED else COMPLETE) << 24, number, 0
 
 
+Changes = list[tuple[int, int, int, int]]  # kind, small number, two numbers
+
+
+def done_changes(subscription: Subscription) -> Changes:
+    """Return what says that messages of a process before, which a subscription may still come to, are complete."""
+    slot, changes = subscription.floor_slot, Changes()
+    for number, offset in _done_of(subscription).items() if slot != NO_SLOT else ():
+        changes += [(SENT, slot, number, offset), (COMPLETE, 0, number, 0)]
+    return changes
+
+
+def _done_of(subscription: Subscription) -> dict[int, int]:
+    """Return number and queue offset of what a process before sent, except for what is under way.
+
+    That may be noted under another slot: as a subscription goes to QoS 0 and back, it leaves it behind.
+    """
+    window = subscription.session.window
+    done = {number: offset for offset, number in (subscription.done_before or {}).items()}
+    if window is None:
+        return done
+    return {
+        number: offset
+        for number, offset in done.items()
+        if not window.tail <= number < window.head or window.state_of(number) in {EXACT_COMPLETE, ONCE_SENT}
+    }
+
+
+def open_changes(session: Session, slot: int) -> Changes:
+    """Return what says which retained messages at QoS 2 of a catch-up, by its slot, are under way."""
+    window, changes = session.window, Changes()
+    for number, catch_up in (session.retained_inflight or {}).items():
+        state = window.state_of(number) if window is not None and catch_up.slot == slot else EXACT_COMPLETE
+        if window is not None and state in {EXACT_SENT, EXACT_RECEIVED}:
+            changes.append((SENT, slot, number, window.offset_of(number)))
+            if state == EXACT_RECEIVED:
+                changes.append((RECEIVED, 0, number, 0))
+    return changes
+
+
 def sent_of(subscription: Subscription) -> dict[int, int]:
     """Return number and queue offset of each message at QoS 2 that was sent for a subscription and is known still."""
-    sent = {number: offset for offset, number in (subscription.done_before or {}).items()}
+    sent = _done_of(subscription)
     window = subscription.session.window
     if window is not None and window.count_of(subscription.source):
         sent.update(window.exact_of(subscription.source))

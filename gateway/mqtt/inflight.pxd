@@ -77,6 +77,9 @@ cdef class InflightWindow:
     @cython.locals(number="long long", slot=Py_ssize_t)
     cpdef list exact_of(self, int source)
 
+    @cython.locals(number="long long", slot=Py_ssize_t)
+    cpdef list once_of(self, int source)
+
     @cython.locals(slot=Py_ssize_t)
     cdef void _enter(self, int source, long long offset, int state) except *
 

@@ -191,6 +191,15 @@ class InflightWindow:
                 found.append((number, self._offsets[slot]))
         return found
 
+    def once_of(self, source: int) -> list[int]:
+        """Return the offset of each message at QoS 1 of `source` in the ring that is not acknowledged."""
+        found = []
+        for number in range(self.tail, self.head):
+            slot = number & self._mask
+            if self._states[slot] == _ONCE_SENT and self._sources[slot] == source:
+                found.append(self._offsets[slot])
+        return found
+
     def _enter(self, source: int, offset: int, state: int) -> None:
         if self.head - self.tail > self._mask:
             self._resize(2 * (self._mask + 1))

@@ -337,7 +337,9 @@ def _stage_of(session: Session, subscription: Subscription, position: int, offse
     if offset >= position:
         return Stage.WAITS
     window = session.window
-    if window is not None and window.has_unacked(subscription.source, offset):
+    before = [one.subscription for one in session.all_ended() if one.has_some]  # as it went to QoS 0
+    sources = [one.source for one in before if one.topic_filter == subscription.topic_filter]
+    if window is not None and any(window.has_unacked(source, offset) for source in [subscription.source, *sources]):
         return Stage.TAKEN
     return Stage.DONE
 

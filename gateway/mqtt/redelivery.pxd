@@ -10,6 +10,7 @@ cdef class Redelivery(Desk):
     cdef public object catch_ups
     cdef public long long now_ms
     cdef public object now_ns
+    cdef public object on_left
     cdef StoredBatch _one
     cdef object _waiting
     cdef dict _backlogs

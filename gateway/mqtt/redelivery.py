@@ -41,6 +41,7 @@ class Redelivery(Desk):
         self._one = StoredBatch(1)
         self._waiting: deque[Subscription | Backlog] = deque()
         self._backlogs: dict[Session, Backlog] = {}
+        self.on_left: Callable[[Session, int], None] = lambda _, __: None  # of what ended, by a slot, something is done
 
     def let_go(self, session: Session, window: InflightWindow, number: int) -> None:
         """Take a message of a session's window as acknowledged, which may let others leave it."""
@@ -214,6 +215,7 @@ class Redelivery(Desk):
             self.catch_ups.end(catch_up)
             self.exact.forget_slot(session, catch_up.slot)
             session.drop_catch_up(catch_up)
+            self.on_left(session, catch_up.slot)
 
     def _note_again(self, session: Session) -> None:
         """Count what the encoder marked as sent again."""

@@ -8,14 +8,22 @@ from itertools import islice
 from operator import itemgetter
 
 from gateway.mqtt.backlog import enter_retained
+from gateway.mqtt.catch_up import CatchUp
 from gateway.mqtt.exact_records import SentBefore
 from gateway.mqtt.inflight import EXACT_COMPLETE, ONCE_SENT
-from gateway.mqtt.session import NO_SLOT, RETAINED_SOURCE, Session
+from gateway.mqtt.session import GONE, NO_SLOT, RETAINED_SOURCE, Session, Subscription
 
 
 def restore(session: Session, sent: Sequence[SentBefore], window_max: int) -> None:
-    """Put what was in flight into the window of a session, which has nothing yet: at QoS 2, then retained messages."""
+    """Put what was in flight into the window of a session, which has nothing yet.
+
+    First what was at QoS 2, then what was at QoS 1 of subscriptions that ended, then of retained messages.
+    """
     restore_exact(session, sent, window_max)
+    for ended in session.all_ended():
+        for offset in ended.owed:
+            session.open_window(window_max).push_one(ended.subscription.source, offset, ONCE_SENT)
+        ended.owed = []
     restore_retained(session, window_max)
 
 
@@ -25,9 +33,10 @@ def restore_exact(session: Session, sent: Sequence[SentBefore], window_max: int)
     They are not read again in their queues; nor are those that were completed before something older was. No message
     gets the number of one of them: the journal says by numbers which were completed.
     """
-    retained = {catch_up.slot: catch_up for catch_up in (session.catch_ups or {}).values()}
+    retained = {catch_up.slot: catch_up for catch_up in catch_ups_of(session)}
     last = -1
     by_slot = {one.floor_slot: one for one in session.subscriptions.values() if one.floor_slot != NO_SLOT}
+    by_slot.update({each.subscription.floor_slot: each.subscription for each in session.all_ended()})
     for one in sent:
         catch_up = retained.get(one.slot)
         if catch_up is not None:
@@ -40,19 +49,29 @@ def restore_exact(session: Session, sent: Sequence[SentBefore], window_max: int)
         if subscription is None or one.offset < subscription.position:
             continue
         last = one.number
-        if subscription.group is not None:
-            if one.state != EXACT_COMPLETE:
-                session.open_window(window_max).restore(one.number, subscription.source, one.offset, one.state)
-            continue
-        if subscription.done_before is None:
-            subscription.done_before = {}
-        subscription.done_before[one.offset] = one.number
-        subscription.dup_until = max(subscription.dup_until, one.offset + 1)
+        _know_sent(session, subscription, one)
         if one.state != EXACT_COMPLETE:
             session.open_window(window_max).restore(one.number, subscription.source, one.offset, one.state)
     if last >= 0:
         session.open_window(window_max).skip_to(last + 1)
     _put_first(session)
+
+
+def _know_sent(session: Session, subscription: Subscription, one: SentBefore) -> None:
+    """Have a message that was sent not be read again, also not by what its filter has now where that is over."""
+    reader = session.subscriptions.get(subscription.topic_filter) if subscription.state == GONE else subscription
+    if reader is None or reader.group is not None or reader.floor_slot == NO_SLOT:
+        return
+    if reader.queue_ref == subscription.queue_ref and one.offset >= reader.position:
+        reader.done_before = reader.done_before or {}
+        reader.done_before[one.offset] = one.number
+        reader.dup_until = max(reader.dup_until, one.offset + 1)
+
+
+def catch_ups_of(session: Session) -> list[CatchUp]:
+    """Return what a session is owed of retained messages, and what is under way of that where a subscription ended."""
+    ended = [one.catch_up for one in session.all_ended() if one.catch_up is not None]
+    return [*(session.catch_ups or {}).values(), *ended]
 
 
 def choose_owed(in_flight: Mapping[int, deque[int]], sent: Sequence[SentBefore]) -> set[int]:
@@ -91,7 +110,7 @@ def restore_retained(session: Session, window_max: int) -> None:
         if session.window is not None:
             in_window.setdefault(catch_up.slot, []).append(session.window.offset_of(number))
     owed = []
-    for catch_up in (session.catch_ups or {}).values():
+    for catch_up in catch_ups_of(session):
         there = in_window.get(catch_up.slot, [])
         rest = sorted({*islice(catch_up.in_flight, len(there), None)}.difference(there))
         catch_up.in_flight = deque([*there, *rest])

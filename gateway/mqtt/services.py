@@ -66,6 +66,7 @@ class MqttServices:
         self.sessions = SessionTable(broker.table, places, catch_ups, self.exact, broker.when_kept)
         self.delivery = Delivery(broker, settings, places, catch_ups, self.exact)
         self.sessions.loader.window_max = lambda: self.delivery.inflight_max
+        self.delivery.on_left = self.sessions.note_left
         self.sessions.find_first = self.delivery.queued.find_first
         self.subscribing = Subscribing(
             broker, self.sessions, self.delivery, self.metrics, settings.subscription_count_max

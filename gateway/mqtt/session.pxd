@@ -44,6 +44,7 @@ cdef class Session:
     cdef public list blocked
     cdef public dict retained_inflight
     cdef public dict catch_ups
+    cdef public dict ended
     cdef public set taken
     cdef public list shared
     cdef public long long exact_number

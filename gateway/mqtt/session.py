@@ -133,12 +133,44 @@ class Subscription:
         self.source = session.add_source(self)
 
 
+class Ended:
+    """A durable subscription that ended while messages were under way to its client: they are brought to their end.
+
+    `is_kept` says that this is durable: a process that is killed before has the subscription again. `owed` are the
+    queue offsets of those at QoS 1 that a process before left under way.
+
+    Args:
+        subscription: It is GONE, and has its slots until nothing is under way any more.
+        catch_up: What it was owed of retained messages: what is under way of that, None where it was owed nothing.
+    """
+
+    __slots__ = ("catch_up", "is_kept", "owed", "subscription")
+
+    def __init__(self, subscription: Subscription, catch_up: CatchUp | None) -> None:
+        self.subscription = subscription
+        self.catch_up = catch_up
+        self.is_kept = False
+        self.owed: list[int] = []
+
+    @property
+    def has_some(self) -> bool:
+        """Whether messages of its queue are still under way."""
+        sources = self.subscription.session.sources
+        return sources[self.subscription.source] is self.subscription
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is under way any more."""
+        return not self.has_some and (self.catch_up is None or self.catch_up.is_ended)
+
+
 class Session:
     """One client's session. `outlet` is its connection's, None while there is none.
 
     `owner` is the user it belongs to, empty for anonymous clients, None where that was not written down. `taken` are
     the packet identifiers of messages at QoS 2 that came and were not released; `exact_number` is the session's in the
-    journal of QoS 2, 0 for none. `level`, `receive_max`, `packet_bytes_max`, `aliases` and `pace` are those of its
+    journal of QoS 2, 0 for none. `ended` are subscriptions that ended while messages were under way, each under its
+    first and its third slot. `level`, `receive_max`, `packet_bytes_max`, `aliases` and `pace` are those of its
     connection.
     """
 
@@ -147,6 +179,7 @@ class Session:
         "blocked",
         "catch_ups",
         "client_id",
+        "ended",
         "exact_number",
         "expiry_s",
         "free_sources",
@@ -179,6 +212,7 @@ class Session:
         self.blocked: list[Subscription] = []  # they wait for room in the window or for the outlet
         self.retained_inflight: dict[int, CatchUp] | None = None  # number in the window -> whose it is
         self.catch_ups: dict[bytes, CatchUp] | None = None  # of durable subscriptions, by filter
+        self.ended: dict[int, Ended] | None = None
         self.taken: set[int] | None = None
         self.shared: list[Subscription] = []  # shared subscriptions that are read for, or GONE and not finished
         self.exact_number = 0
@@ -214,6 +248,30 @@ class Session:
         del self.subscriptions[subscription.topic_filter]
         subscription.state = GONE
         self.free_source(subscription)
+
+    def part(self, subscription: Subscription) -> Subscription:
+        """Return one that is GONE and has what is in flight for a subscription, which has nothing in flight then."""
+        gone = Subscription(self, subscription.topic_filter, subscription.qos, subscription.queue_ref, 0)
+        gone.state, gone.is_replay, gone.first_offset = GONE, subscription.is_replay, subscription.first_offset
+        gone.options, gone.identifier = subscription.options, subscription.identifier
+        gone.source, subscription.source = subscription.source, gone.source
+        self.sources[gone.source], self.sources[subscription.source] = gone, subscription
+        return gone
+
+    def keep_ended(self, ended: Ended) -> None:
+        """Know a subscription that ended until nothing of it is under way."""
+        self.ended = self.ended or {}
+        self.ended[ended.subscription.floor_slot] = self.ended[ended.subscription.retained_slot] = ended
+
+    def drop_ended(self, ended: Ended) -> None:
+        """Know it no longer."""
+        assert self.ended is not None
+        del self.ended[ended.subscription.floor_slot], self.ended[ended.subscription.retained_slot]
+        self.ended = self.ended or None
+
+    def all_ended(self) -> list[Ended]:
+        """Return each of them once."""
+        return [one for slot, one in (self.ended or {}).items() if slot == one.subscription.floor_slot]
 
     def free_source(self, subscription: Subscription) -> None:
         """Give the number of a subscription that is GONE free, once nothing of it is in flight."""
@@ -259,6 +317,7 @@ class Session:
     def end(self) -> None:
         """Let go of those in flight, which refer back here: the collector of cycles is not to be waited for."""
         self.sources.clear()
+        self.ended = None
 
     def rest(self) -> None:
         """Give back what a session without a connection does not need."""

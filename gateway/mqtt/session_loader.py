@@ -10,19 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 from core.row_format import FIRST, RowFormat
 from gateway.mqtt.catch_up import CatchUp, CatchUps
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.exact_records import SentBefore
+from gateway.mqtt.inflight import EXACT_COMPLETE
 from gateway.mqtt.replay import is_replay
-from gateway.mqtt.restoring import choose_owed, restore
-from gateway.mqtt.session import NO_SLOT, NOTHING_OWED, Session, ShareGroup, Subscription
+from gateway.mqtt.restoring import catch_ups_of, choose_owed, restore
+from gateway.mqtt.session import GONE, NO_SLOT, NOTHING_OWED, Ended, Session, ShareGroup, Subscription
 from gateway.mqtt.session_rows import (
     REPLAY_OVER,
+    EndedRow,
     SessionRow,
     SubscriptionRow,
+    parse_ended,
     parse_session,
     parse_subscription,
 )
@@ -81,6 +85,7 @@ class Queues(NamedTuple):
     of_filter: Callable[[bytes], int]  # of one that was taken up
     of_history: Callable[[], int]  # that replays are read from
     group_of: Callable[[bytes], ShareGroup]  # of a shared filter that was taken up
+    own: Callable[[bytes, int], None]  # has no member of it, if there is one, be handed the message of an offset
     max_offset: Callable[[int], int]
     give_again: Callable[[int, bytes, int], None] = lambda _queue_ref, _client_id, _offset: None  # from there on
 
@@ -94,6 +99,7 @@ class SessionLoader:
         places: Where durable subscriptions keep their places.
         catch_ups: What they are owed of retained messages.
         exact: What they are in the middle of at QoS 2.
+        ended_rows: The table of those that ended while messages were under way.
     """
 
     def __init__(
@@ -103,9 +109,13 @@ class SessionLoader:
         places: PlacesTable,
         catch_ups: CatchUps,
         exact: ExactJournal,
+        *,
+        ended_rows: TableLike,
     ) -> None:
         self._session_rows = session_rows
         self._subscription_rows = subscription_rows
+        self._ended_rows = ended_rows
+        self._ended: dict[bytes, list[EndedRow]] = {}  # of sessions that are not loaded
         self._places = places
         self._catch_ups = catch_ups
         self._exact = exact
@@ -131,7 +141,7 @@ class SessionLoader:
         self._queues, self._started_ms = queues, now_ms
         found: dict[bytes, Resting] = {row[0]: row[:1] for row in self._session_rows.items()}
         rows = list(self._subscription_rows.items())
-        self._places.reserve(_slots_of(rows))
+        self._places.reserve(chain(_slots_of(rows), self._read_ended(found, rows)))
         long: dict[bytes, list[bytes]] = {}  # of clients with several subscriptions
         owed: dict[int, bytes] = {}
         for key, value in rows:
@@ -150,11 +160,31 @@ class SessionLoader:
                 owed[row.retained_slot] = owner[0]
         for client_id, keys in long.items():
             found[client_id] = tuple(keys)
+        for client_id, ended in self._ended.items():
+            slots_owed = (each.was.retained_slot for each in ended)
+            owed.update({slot: client_id for slot in slots_owed if self._places.get(slot) > 0})
         self._catch_ups.load(owed, next_version)
-        self._unfinished = {*owed.values(), *self._exact.choose(partial(self._choose_sent, found))}
+        self._unfinished = {*owed.values(), *self._ended, *self._exact.choose(partial(self._choose_sent, found))}
         self._catch_ups.finish_load()  # first: what is complete is forgotten in the journal of QoS 2
         self._exact.finish_load()
         return found
+
+    def _read_ended(self, sessions: dict[bytes, Resting], rows: list[tuple[bytes, bytes]]) -> set[int]:
+        """Read which subscriptions ended while messages were under way; return their slots.
+
+        A gateway of before, which knows no such rows, may have ended a session, or given slots to other subscriptions.
+        """
+        found = [(key, parse_ended(value)) for key, value in self._ended_rows.items()]
+        slots = {slot for _, row in found for slot in row.was[1:4]}
+        others = {slot for slot in _slots_of(rows) if slot in slots} if slots else slots
+        for key, row in found:
+            client_id, own = key.partition(b"\x00")[0], row.was[1:4]
+            if client_id not in sessions or not others.isdisjoint(own):
+                self._ended_rows.delete(key)
+                slots.difference_update(own)
+            else:
+                self._ended.setdefault(client_id, []).append(row)
+        return slots
 
     def _check_places(self, topic_filter: bytes, row: SubscriptionRow, queue_ref: int) -> bool:
         """Return whether retained messages are owed.
@@ -184,16 +214,23 @@ class SessionLoader:
         for topic_filter, row in self._slots_of(sessions[client_id]):
             floors[row.floor_slot] = self._places.get(row.floor_slot), self._end_of(topic_filter, row), topic_filter
             in_flight[row.retained_slot] = self._catch_ups.found_in_flight(row.retained_slot)
+        live = {topic_filter: floor for floor, _, topic_filter in floors.values()}
+        ended = {}
+        for topic_filter, row, _ in self._ended.get(client_id, ()):
+            floors[row.floor_slot] = self._places.get(row.floor_slot), self._end_of(topic_filter, row), topic_filter
+            in_flight[row.retained_slot] = self._catch_ups.found_in_flight(row.retained_slot)
+            ended[row.floor_slot] = live.get(topic_filter, NOTHING_OWED)  # what is complete before it is to be known
         owed = choose_owed(in_flight, sent)
         chosen = []
         for one in sent:
             floor, end, topic_filter = floors.get(one.slot, (NOTHING_OWED, 0, b""))
+            is_done = one.state == EXACT_COMPLETE and one.offset < ended.get(one.slot, 0)
             if one.number in owed:
                 chosen.append(one)
-            elif floor <= one.offset < end:
+            elif floor <= one.offset < end and not is_done:
                 chosen.append(one)
                 if is_shared(topic_filter):
-                    self.queues.group_of(topic_filter).own(one.offset)
+                    self.queues.own(topic_filter, one.offset)
         return chosen
 
     def is_unfinished(self, client_id: bytes) -> bool:
@@ -205,7 +242,8 @@ class SessionLoader:
         session = self._make_session(resting, self._catch_ups.take_back)
         if session.client_id in self._unfinished:
             self._unfinished.discard(session.client_id)
-            catch_ups = list((session.catch_ups or {}).values())
+            self._ended.pop(session.client_id, None)
+            catch_ups = catch_ups_of(session)
             before = [one.in_flight.copy() for one in catch_ups]
             restore(session, self._exact.take_back(session), self.window_max())
             for catch_up, was in zip(catch_ups, before, strict=True):
@@ -219,10 +257,15 @@ class SessionLoader:
             restore(session, self._exact.look(session.client_id), self.window_max())
         return session
 
-    def _end_of(self, topic_filter: bytes, row: SubscriptionRow) -> int:
-        """Return the end of the queue that a subscription reads."""
+    def _queue_of(self, topic_filter: bytes, row: SubscriptionRow) -> int:
+        """Return the queue that a subscription reads; -1 where it has ended and the queue is not there."""
         queues = self.queues
-        return queues.max_offset(queues.of_history() if _replays(topic_filter, row) else queues.of_filter(topic_filter))
+        return queues.of_history() if _replays(topic_filter, row) else queues.of_filter(topic_filter)
+
+    def _end_of(self, topic_filter: bytes, row: SubscriptionRow) -> int:
+        """Return the end of that queue."""
+        queue_ref = self._queue_of(topic_filter, row)
+        return 0 if queue_ref < 0 else self.queues.max_offset(queue_ref)
 
     def look_in_steps(self, resting: Resting) -> Iterator[Session | None]:
         """Give what `look` returns, at the last step, and None at those before.
@@ -252,11 +295,29 @@ class SessionLoader:
         """Give a session its subscriptions, one in each step."""
         client_id, *keys = resting
         for topic_filter, each in self._subscriptions(client_id, keys):
-            session.subscriptions[topic_filter] = self._make(session, topic_filter, each)
+            session.subscriptions[topic_filter] = self._make_live(session, topic_filter, each)
             until = self._places.get(each.retained_slot) if each.floor_slot != NO_SLOT else 0
             if until:
                 session.keep_catch_up(catch_up(each.retained_slot, topic_filter, until))
             yield
+        for row in self._ended.get(client_id, ()):
+            session.keep_ended(self._make_ended(session, row, catch_up))
+            yield
+
+    def _make_ended(self, session: Session, row: EndedRow, catch_up: Callable[[int, bytes, int], CatchUp]) -> Ended:
+        """Return a subscription that ended, with what is under way at QoS 1 in the window."""
+        topic_filter, was, owed = row
+        gone = self._make(session, topic_filter, was)
+        end = gone.position
+        self._load_places(gone, was)
+        gone.state = GONE
+        until = self._places.get(was.retained_slot)
+        ended = Ended(gone, catch_up(was.retained_slot, topic_filter, until) if until else None)
+        if ended.catch_up is not None:
+            ended.catch_up.cursor = until
+        ended.owed = [offset for offset in owed if offset < end]
+        ended.is_kept = True
+        return ended
 
     def row_of(self, client_id: bytes) -> SessionRow:
         """Return what is written down of a session; one that was connected at the end is idle since the start."""
@@ -272,13 +333,16 @@ class SessionLoader:
             yield key[len(client_id) + 1 :], parse_subscription(value)
 
     def _make(self, session: Session, topic_filter: bytes, row: SubscriptionRow) -> Subscription:
-        queues, replays = self.queues, _replays(topic_filter, row)
-        queue_ref = queues.of_history() if replays else queues.of_filter(topic_filter)
-        made = Subscription(session, topic_filter, row.qos, queue_ref, queues.max_offset(queue_ref))
-        made.first_offset = row.first_offset
-        made.is_replay, made.options, made.identifier = replays, row.options & ~REPLAY_OVER, row.identifier
+        queue_ref = self._queue_of(topic_filter, row)
+        made = Subscription(session, topic_filter, row.qos, queue_ref, self._end_of(topic_filter, row))
+        made.first_offset, made.is_replay = row.first_offset, _replays(topic_filter, row)
+        made.options, made.identifier = row.options & ~REPLAY_OVER, row.identifier
+        return made
+
+    def _make_live(self, session: Session, topic_filter: bytes, row: SubscriptionRow) -> Subscription:
+        made = self._make(session, topic_filter, row)
         if is_shared(topic_filter):
-            made.group = queues.group_of(topic_filter)
+            made.group = self.queues.group_of(topic_filter)
         if row.floor_slot != NO_SLOT:
             self._load_places(made, row)
         elif not row.qos:
@@ -312,6 +376,12 @@ class SessionLoader:
             if row.floor_slot != NO_SLOT and not _replays(topic_filter, row):
                 place = self._places.get(row.floor_slot)
                 yield self.queues.of_filter(topic_filter), place, is_shared(topic_filter)
+
+    def places_of_ended(self, client_id: bytes) -> Iterator[tuple[int, int]]:
+        """Give queue and first offset under way of what ended of a session that is not loaded."""
+        for topic_filter, was, _ in self._ended.get(client_id, ()):
+            if not _replays(topic_filter, was) and (queue_ref := self.queues.of_filter(topic_filter)) >= 0:
+                yield queue_ref, self._places.get(was.floor_slot)
 
 
 def _no_room() -> int:

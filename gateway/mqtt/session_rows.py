@@ -19,6 +19,9 @@ REPLAY_OVER = 0x80  # beside the options: a replay reads its filter's own queue
 _SUBSCRIPTION = struct.Struct(">Bqqq")  # granted QoS, slots
 _OPTIONS = struct.Struct(">BI")  # what MQTT 5 adds: options, subscription identifier
 _FIRST = struct.Struct(">q")  # where it began in its queue
+_SLOT = struct.Struct(">q")
+_COUNT = struct.Struct(">I")
+_RUN = struct.Struct(">qI")  # messages at QoS 1 under way that follow each other in a queue: first offset, count
 UNKNOWN_FIRST = -1  # of a row of before that was written down
 _SESSION = struct.Struct(">qBI")  # when its connection went, 0 while it has one; version; how long it lives then
 _SESSION_VERSION = 2  # the owner's name follows
@@ -52,6 +55,14 @@ class SubscriptionRow(NamedTuple):
     options: int  # as in SUBSCRIBE, OF_MQTT_5 and REPLAY_OVER
     identifier: int
     first_offset: int = UNKNOWN_FIRST  # where it began in its queue, as far as that is said
+
+
+class EndedRow(NamedTuple):
+    """What is written down of a subscription that ended while messages were under way."""
+
+    topic_filter: bytes
+    was: SubscriptionRow
+    owed: list[int]  # queue offsets at QoS 1
 
 
 class StoredWill:
@@ -109,6 +120,39 @@ def parse_subscription(row: bytes) -> SubscriptionRow:
     size += _OPTIONS.size
     first_offset = int(_FIRST.unpack_from(row, size)[0]) if len(row) > size else UNKNOWN_FIRST
     return SubscriptionRow(qos, floor_slot, sent_slot, retained_slot, options, identifier, first_offset)
+
+
+def ended_key(client_id: bytes, slot: int) -> bytes:
+    """Return the key of the row of a subscription that ended, by its first slot."""
+    return b"%b\x00%b" % (client_id, _SLOT.pack(slot))
+
+
+def pack_ended(topic_filter: bytes, row: SubscriptionRow, owed: list[int]) -> bytes:
+    """Return the row of a subscription that ended while messages were under way.
+
+    Args:
+        topic_filter: What it was to.
+        row: What its own row said.
+        owed: The queue offsets of those at QoS 1; the journal of QoS 2 has the others.
+    """
+    runs: list[list[int]] = []
+    for offset in sorted(owed):
+        if runs and sum(runs[-1]) == offset:
+            runs[-1][1] += 1
+        else:
+            runs.append([offset, 1])
+    packed = b"".join(_RUN.pack(*run) for run in runs)
+    return pack_subscription(row) + _COUNT.pack(len(runs)) + packed + topic_filter
+
+
+def parse_ended(row: bytes) -> EndedRow:
+    """Return what the row of a subscription that ended says."""
+    at = _SUBSCRIPTION.size + _OPTIONS.size + _FIRST.size
+    was = parse_subscription(row[:at])
+    (count,) = _COUNT.unpack_from(row, at)
+    end = at + _COUNT.size + count * _RUN.size
+    runs = _RUN.iter_unpack(row[at + _COUNT.size : end])
+    return EndedRow(row[end:], was, [offset for first, size in runs for offset in range(first, first + size)])
 
 
 def pack_will(stored: StoredWill) -> bytes:

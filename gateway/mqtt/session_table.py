@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
 from core.errors import LmqError
-from gateway.mqtt.catch_up import CatchUp, CatchUps
+from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.exact import ExactJournal
-from gateway.mqtt.packets import LEVEL_5
 from gateway.mqtt.queued import Behind, is_limited
-from gateway.mqtt.replay import is_replay
 from gateway.mqtt.session import ABREAST, NEVER, NO_SLOT, NOTHING_OWED, OFFLINE, Session, Subscription
 from gateway.mqtt.session_loader import MakeTable, PlacesTable, Queues, Resting, SessionLoader, filters_of
 from gateway.mqtt.session_outlines import Outline, outline_of
 from gateway.mqtt.session_rows import (
-    OF_MQTT_5,
-    REPLAY_OVER,
     WILL_ROWS,
     StoredWill,
-    SubscriptionRow,
     pack_session,
     pack_subscription,
     pack_will,
     parse_will,
     subscription_key,
 )
+from gateway.mqtt.slot_ends import SlotEnds, row_of
 
 TALLIED_A_STEP = 64
 _EXACT = 2
@@ -57,7 +53,12 @@ class SessionTable:
         self._session_rows = table("mqtt_sessions")
         self._subscription_rows = table("mqtt_subscriptions")
         self._will_rows = table("mqtt_wills", WILL_ROWS)
-        self.loader = SessionLoader(self._session_rows, self._subscription_rows, places, catch_ups, exact)
+        ended_rows = table("mqtt_ended")
+        self.loader = SessionLoader(
+            self._session_rows, self._subscription_rows, places, catch_ups, exact, ended_rows=ended_rows
+        )
+        self._ends = SlotEnds(ended_rows, places, catch_ups, exact, when_kept)
+        self.note_left = self._ends.settle
         self._places = places
         self._catch_ups = catch_ups
         self._exact = exact
@@ -120,6 +121,7 @@ class SessionTable:
         if found is None or isinstance(found, Session):
             return found
         session = self._sessions[found[0]] = self.loader.load(found)
+        self._ends.settle_all(session)
         self._idle_since_ms[session] = self.loader.row_of(client_id).idle_since_ms
         self._resting_count -= 1
         return session
@@ -246,15 +248,11 @@ class SessionTable:
         self._idle_since_ms.pop(session, None)
         if session.is_persistent:
             self._session_rows.delete(session.client_id)
+            self._ends.end_all(session)
         if session.is_persistent and session.exact_number:
-            self._when_ended([partial(self._exact.forget, session)])
+            self._ends.when_ended([partial(self._exact.forget, session)])
         else:
             self._exact.forget(session)
-
-    def _when_ended(self, forgets: Iterable[Callable[[], None]]) -> None:
-        """Forget something when its end, which is written, is durable: a process that is killed before has it again."""
-        for forget in forgets:
-            self._when_kept(partial(_if_kept, forget))
 
     def keep_subscription(self, subscription: Subscription, position: int, retained_until: int) -> None:
         """Write down a new or changed subscription of a durable session.
@@ -275,20 +273,15 @@ class SessionTable:
             subscription.floor_slot = self._places.acquire(position)
             subscription.sent_slot = self._places.acquire(position)
             subscription.retained_slot = self._places.acquire()
-        ended = [] if subscription.qos else self._give_back(subscription)
+        ended = [] if subscription.qos else self._ends.give_back(subscription, stays=True)
         if subscription.qos and retained_until and not is_shared:
             self._begin_catch_up(subscription, retained_until)
         self._write_subscription(subscription)
-        self._when_ended(ended)
+        self._ends.when_ended(ended)
 
     def _write_subscription(self, subscription: Subscription) -> None:
-        is_over = is_replay(subscription.topic_filter) and not subscription.is_replay
-        slots = (subscription.floor_slot, subscription.sent_slot, subscription.retained_slot)
-        of_5 = OF_MQTT_5 if subscription.session.level == LEVEL_5 else 0
-        options = subscription.options | of_5 | (REPLAY_OVER if is_over else 0)
-        row = SubscriptionRow(subscription.qos, *slots, options, subscription.identifier, subscription.first_offset)
         key = subscription_key(subscription.session.client_id, subscription.topic_filter)
-        self._subscription_rows.put(key, pack_subscription(row))
+        self._subscription_rows.put(key, pack_subscription(row_of(subscription)))
 
     def note_place(self, subscription: Subscription) -> None:
         """Write down where a durable subscription begins, which was not known when it was kept."""
@@ -309,17 +302,11 @@ class SessionTable:
             subscription.floor_slot = self._places.acquire(subscription.position)
             subscription.sent_slot = self._places.acquire(subscription.position)
             self._write_subscription(subscription)
-            self._when_ended([partial(self._release_of, subscription.session, old)])
+            self._ends.release_old(subscription.session, old)
             if then is not None:
                 self._when_kept(then)
         else:
             self._write_subscription(subscription)
-
-    def _release_of(self, session: Session, slots: tuple[int, ...]) -> None:
-        """Forget what was sent at QoS 2 from a place, and let others have its slots."""
-        self._exact.forget_slot(session, slots[0])
-        for slot in slots:
-            self._places.release(slot)
 
     def _begin_catch_up(self, subscription: Subscription, retained_until: int) -> None:
         session = subscription.session
@@ -329,7 +316,7 @@ class SessionTable:
             session.keep_catch_up(made)
         else:
             if subscription.qos != _EXACT:  # what was completed at QoS 2 may be sent again at QoS 1
-                self._exact.forget_slot(session, before.slot)
+                self._exact.forget_done(session, before.slot)
             self._catch_ups.restart(before, retained_until)
 
     def forget_subscription(self, subscription: Subscription) -> None:
@@ -339,27 +326,8 @@ class SessionTable:
         if not session.is_persistent:
             return
         self._subscription_rows.delete(subscription_key(session.client_id, subscription.topic_filter))
-        self._when_ended(self._give_back(subscription))
-
-    def _give_back(self, subscription: Subscription) -> list[Callable[[], None]]:
-        """Take a subscription's slots; return what forgets them, for when no row names them any more."""
-        session = subscription.session
-        slots = (subscription.floor_slot, subscription.sent_slot, subscription.retained_slot)
-        ended: list[Callable[[], None]] = []
-        if slots[0] != NO_SLOT:
-            self._exact.expect_end(subscription)
-            ended = [partial(self._release_of, session, slots)]
-        subscription.floor_slot = subscription.sent_slot = subscription.retained_slot = NO_SLOT
-        if (catch_up := session.find_catch_up(subscription.topic_filter)) is not None:
-            session.drop_catch_up(catch_up)
-            ended.insert(0, partial(self._end_catch_up, session, catch_up))
-        return ended
-
-    def _end_catch_up(self, session: Session, catch_up: CatchUp) -> None:
-        """Forget what was owed."""
-        if not catch_up.is_ended:
-            self._catch_ups.end(catch_up)
-            self._exact.forget_slot(session, catch_up.slot)
+        has_session = self._sessions.get(session.client_id) is session
+        self._ends.when_ended(self._ends.give_back(subscription, has_session=has_session))
 
     def held_positions(self) -> Iterator[tuple[int, int]]:
         """Give queue and first unacknowledged offset of each durable subscription at QoS 1.
@@ -374,12 +342,14 @@ class SessionTable:
 
     def _places_of(self, found: Session | Resting | None) -> Iterator[tuple[int, int]]:
         if isinstance(found, Session):
-            for one in list(found.subscriptions.values()) if found.is_persistent else ():
+            ended = [one.subscription for one in found.all_ended()]
+            for one in [*found.subscriptions.values(), *ended] if found.is_persistent else ():
                 if one.floor_slot != NO_SLOT and not one.is_replay:
                     yield one.queue_ref, self._places.get(one.floor_slot)
         elif found is not None:
             for queue_ref, place, _ in self.loader.places_of(found):
                 yield queue_ref, place
+            yield from self.loader.places_of_ended(found[0])
 
     def behind(self) -> Iterator[Behind | None]:
         """Give each subscription at QoS 1 that is by itself, and may be behind in its queue.
@@ -409,11 +379,6 @@ class SessionTable:
     def wills(self) -> list[StoredWill]:
         """Return all wills that were written down."""
         return [parse_will(client_id, row) for client_id, row in list(self._will_rows.items())]
-
-
-def _if_kept(then: Callable[[], None], error: LmqError | None) -> None:
-    if error is None:
-        then()
 
 
 def _is_over(idle_since_ms: int, expiry_s: int, now_ms: int) -> bool:

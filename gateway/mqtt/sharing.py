@@ -55,6 +55,12 @@ class Sharing:
         """Return the group of a shared filter that a session subscribes to."""
         return self._groups[split_share(topic_filter)]
 
+    def own(self, topic_filter: bytes, queue_offset: int) -> None:
+        """Hand a message of a shared filter to no member, where it has a group: a session has it, at QoS 2."""
+        group = self._groups.get(split_share(topic_filter))
+        if group is not None:
+            group.own(queue_offset)
+
     def leave(self, subscription: Subscription) -> None:
         """Let a subscription that is stopped be no more of its group, which it may end; harmless for any other."""
         if subscription.group is None:

@@ -200,7 +200,7 @@ class Subscribing:
         topic_filter, options = wanted
         topic_filter = self.rewriting.subscribed(topic_filter, session.client_id, session.owner or b"")
         is_new = topic_filter not in session.subscriptions and topic_filter not in fresh
-        count = len(session.subscriptions) + len(fresh)
+        count = len(session.subscriptions) + len(fresh) + len(session.ended or ()) // 2  # each is there twice
         refused = self._why_not(count, topic_filter, may, now_ms, is_new=is_new) or refused
         queue_refs: tuple[int, ...] = ()
         if refused is None and is_new:

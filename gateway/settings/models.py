@@ -79,7 +79,8 @@ class MqttSettings(BaseModel, frozen=True, extra="forbid"):
     lag_count_max: Annotated[int, Field(ge=0, le=1 << 62)] = 1_000_000
     # which member of a shared subscription gets a message
     shared_strategy: Literal["round_robin", "sticky", "hash_client_id", "hash_topic"] = "round_robin"
-    subscription_count_max: Positive = 10_000  # subscriptions of one session
+    # subscriptions of one session, with those that ended while messages were under way
+    subscription_count_max: Positive = 10_000
     response_prefix: TopicPrefix = ""  # MQTT 5 clients that ask for response information get PREFIX/CLIENT; empty: none
     client_id_bytes_max: Annotated[int, Field(ge=23, le=16_384)] = 1_024  # longest client identifier that is accepted
     session_expiry_s: Limit = 0  # time after which a persistent session without a connection ends, 0: never

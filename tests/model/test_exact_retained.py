@@ -42,6 +42,7 @@ class Life:
         self.retained = {}  # body by topic
         self.published = Counter()  # all bodies
         self.asked = Counter()  # how often each was asked for while it was retained
+        self.live = set()  # bodies that were published while the receiver had a subscription at QoS 1 or 2
         self.owed = set()  # retained bodies that were asked for and not replaced since
         self.kills = 0
         self.receiver = Receiver(self.world, b"receiver", Counter(), receive_max=self.chance.choice([None, 1, 3]))
@@ -56,6 +57,8 @@ class Life:
         self.owed.discard(self.retained.get(topic))
         self.retained[topic] = body = b"%d" % (len(self.published) + 1)
         self.published[body] += 1
+        if self.receiver.qos:
+            self.live.add(body)
         self.world.client(b"p").send(publish(topic, body, qos=2, packet_id=1, retain=True), pubrel(1)).vanish()
 
     def subscribe(self):
@@ -102,18 +105,33 @@ class Life:
             sync_now(self.world.store.journal("mqtt_exact"))
         self.kill()
 
+    def end_and_return(self):
+        """End the subscription for good, or ask for another QoS, and return: what was sent is brought to its end."""
+        self.receiver.read()
+        qos = self.chance.choice([None, 0, 1])
+        if qos == 1:
+            self.asked.update(self.retained.values())
+        if qos != 1:
+            sent = self.receiver.given_lower | self.receiver.lost_exact
+            self.owed &= sent | {*self.receiver.given_retained}
+            self.live &= sent | {*self.receiver.given}
+        self.receiver.subscribe(FILTER, qos)
+        for _ in range(self.chance.randrange(4)):
+            self.chance.choice([self.acknowledge, self.fill_journal, self.vanish, self.kill])()
+        self.subscribe()
+
     # The end
 
     def run(self):
         steps = [self.publish] * 4 + [self.subscribe] * 2 + [self.acknowledge] * 5 + [self.fill_journal] * 2
-        steps += [self.vanish, self.kill, self.end_uncommitted]
+        steps += [self.vanish, self.kill, self.end_uncommitted, self.end_and_return]
         for _ in range(STEPS):
             self.chance.choice(steps)()
             self.check_given()
         self.complete()
         self.check_given()
         lower = self.receiver.given_lower
-        assert {*self.published} <= {*self.receiver.given} | lower
+        assert self.live <= {*self.receiver.given} | lower
         assert self.owed <= {*self.receiver.given_retained} | lower
         assert not self.receiver.held
 

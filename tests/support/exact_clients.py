@@ -31,13 +31,14 @@ class Receiver:
         self.world, self.client_id, self.given = world, client_id, given
         self.expiry_s, self.receive_max = expiry_s, receive_max
         self.qos = None  # of its subscription, as it asked for
-        self.held = set()  # packet identifiers that are not released
+        self.held = {}  # bodies by packet identifiers that are not released
         self.answers = []  # that are still to be sent
         self.under_way = set()  # packet identifiers on this connection
         self.given_lower = set()  # bodies at QoS 0 and 1
         self.sent_lower = set()  # the same, and those that were under way when a connection broke off
         self.given_retained = Counter()  # bodies at QoS 2 that were told to be retained
         self.lost = set()  # bodies that were sent to this session, over connections that broke off
+        self.lost_exact = set()  # those of them at QoS 2, which it is to get
         self.peer = None
 
     def connect(self):
@@ -52,6 +53,7 @@ class Receiver:
         assert (connack[0], connack[3]) == (0x20, 0)
         if not connack[2]:
             self.held.clear()
+            self.lost_exact.clear()
             self.qos = None
         return bool(connack[2])
 
@@ -63,6 +65,7 @@ class Receiver:
             lost = [mqtt.parse_publish(one) for one in packets[count_read:] if one[0] >> 4 == 3]
             self.lost |= {self.body_of(one) for one in lost}
             self.sent_lower |= {self.body_of(one) for one in lost if one.qos < 2}
+            self.lost_exact |= {self.body_of(one) for one in lost if one.qos == 2}
         self.peer = None
         self.answers = []
         self.under_way.clear()
@@ -72,7 +75,7 @@ class Receiver:
             if packet[0] >> 4 == 3:
                 self.read_message(packet)
             elif packet[0] >> 4 == 6:
-                self.held.discard(packet_id_of(packet))
+                self.held.pop(packet_id_of(packet), None)
                 self.answers.append(pubcomp(packet_id_of(packet)))
 
     def body_of(self, message):
@@ -89,8 +92,9 @@ class Receiver:
             self.sent_lower.add(body)
             self.answers += [puback(message.packet_id)] * message.qos
             return
+        assert self.held.get(message.packet_id, body) == body, ("its identifier is another's", message.packet_id)
         if message.packet_id not in self.held:
-            self.held.add(message.packet_id)
+            self.held[message.packet_id] = body
             (self.given_retained if message.retain else self.given)[body] += 1
         self.answers.append(pubrec(message.packet_id))
 

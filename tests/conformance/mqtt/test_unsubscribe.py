@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.conformance.mqtt.clauses import keeps
 from tests.conformance.mqtt.sides import P
 from tests.support import mqtt
@@ -70,6 +72,27 @@ def test_what_is_on_its_way_is_brought_to_its_end(side):
     assert [(one.kind, one.packet_id) for one in side.said(peer)] == [("PUBREL", first[1].packet_id)]
     peer.send(mqtt.pubcomp(first[1].packet_id))
     peer.vanish()
+    assert side.messages(side.dial().send(side.connect(b"s", stays=True))) == []
+
+
+@keeps(v3="3.10.4-3", v5="3.10.4-3")
+@pytest.mark.parametrize("has_it", [False, True])
+def test_what_is_on_its_way_is_brought_to_its_end_also_by_the_next_process(side, has_it):
+    peer = side.enter(b"s", (b"t", 2), stays=True)
+    side.enter(b"p").send(*[side.publish(b"t", b"%d" % qos, qos=qos, packet_id=qos) for qos in (1, 2)])
+    once, exact = side.messages(peer)
+    if has_it:
+        peer.send(mqtt.pubrec(exact.packet_id))
+    peer.send(side.unsubscribe(1, b"t"))
+    side.restart()
+    peer = side.dial().send(side.connect(b"s", stays=True))
+    said = [one for one in side.said(peer) if one.kind in {"PUBLISH", "PUBREL"}]
+    assert [one.kind for one in said] == ["PUBREL" if has_it else "PUBLISH", "PUBLISH"]
+    assert said[0].packet_id == exact.packet_id
+    assert (said[1].body, said[1].dup) == (once.body, True)
+    peer.send(mqtt.puback(said[1].packet_id), *([] if has_it else [mqtt.pubrec(exact.packet_id)]))
+    peer.send(mqtt.pubcomp(exact.packet_id))
+    side.restart()
     assert side.messages(side.dial().send(side.connect(b"s", stays=True))) == []
 
 

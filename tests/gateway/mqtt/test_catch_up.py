@@ -73,6 +73,20 @@ def test_catch_up_is_over_when_all_is_sent_and_acknowledged():
     assert one.is_over
 
 
+def test_catch_up_that_is_finished_owes_no_more_than_what_is_in_flight():
+    disk = Disk()
+    catch_ups, _ = disk.open()
+    one, idle = (catch_ups.begin(slot, b"f", UNTIL) for slot in (1, 2))
+    send(catch_ups, one, 10, 20)
+    catch_ups.finish(one)
+    catch_ups.finish(idle)
+    assert (one.is_over, idle.is_over) == (False, True)
+    catch_ups, taken = disk.open()
+    assert (taken[1].cursor, list(taken[1].in_flight), taken[1].is_over) == (UNTIL, [10, 20], False)
+    catch_ups.note_done(taken[1], 2)
+    assert taken[1].is_over
+
+
 def test_slot_that_ended_owes_nothing_to_its_next_owner():
     disk = Disk()
     catch_ups, _ = disk.open()

@@ -103,7 +103,11 @@ def test_what_was_completed_out_of_order_before_a_kill_does_not_come_after_the_n
 def test_ended_subscription_leaves_nothing_to_the_next_owner_of_its_slot(world):
     subscriber = world.client(b"s", (b"t", 2), clean=False)
     world.client(b"p").send(publish(b"t", b"x", qos=2, packet_id=1))
-    subscriber.send(mqtt.unsubscribe(2, b"t"))
+    (got,) = subscriber.take_deliveries()
+    subscriber.send(mqtt.unsubscribe(2, b"t"), pubrec(got.packet_id), pubcomp(got.packet_id))
+    world.turn()
+    world.turn()
+    subscriber.send(mqtt.subscribe(3, (b"t", 2)), mqtt.subscribe(4, (b"u", 2)), mqtt.subscribe(5, (b"v", 2))).take()
     restart(world)
     assert world.connect(b"s", clean=False).take() == [connack(session_present=True)]
 

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.mqtt import exact
 from tests.support.exactly_once import LEFT, ExactPublisher, ended_by_power_cut, let_copies_wait, restart
-from tests.support.mqtt import parse_publish, pubcomp, publish, pubrec, pubrel
+from tests.support.mqtt import parse_publish, pubcomp, publish, pubrec, pubrel, subscribe, unsuback, unsubscribe
 from tests.support.mqtt_door import World
 from tests.support.simulated_disk import SimulatedDisk, cut_power
 
@@ -179,4 +179,24 @@ def test_message_in_the_place_of_one_that_a_power_cut_took_is_sent(tmp_path, ste
     world = World(tmp_path / "after" / "data")
     world.client(b"p").send(publish(b"t", b"last", qos=2, packet_id=1))
     assert world.connect(b"s", clean=False).bodies() == [b"new", b"last"]
+    world.close()
+
+
+@pytest.mark.parametrize("left", LEFT)
+def test_what_is_under_way_of_a_subscription_that_ended_is_brought_to_its_end_after_a_power_cut(tmp_path, left):
+    with ended_by_power_cut(tmp_path, LEFT[left]) as world:
+        peer = world.client(b"c", (b"t", 2), clean=False)
+        world.client(b"p").send(publish(b"t", b"one", qos=2, packet_id=1), pubrel(1))
+        (one,) = peer.take_deliveries()
+        assert peer.send(unsubscribe(2, b"t")).take() == [unsuback(2)]
+        world.flushes_by_itself = False
+        peer.send(pubrec(one.packet_id))  # which is lost, or not
+    world = World(tmp_path / "after" / "data")
+    peer = world.connect(b"c", clean=False)
+    _, again = peer.take()
+    assert again == pubrel(one.packet_id) or parse_publish(again).packet_id == one.packet_id
+    peer.send(pubrec(one.packet_id), pubcomp(one.packet_id)).take()
+    peer.send(subscribe(3, (b"t", 2))).take()
+    world.client(b"p").send(publish(b"t", b"two", qos=2, packet_id=1), pubrel(1))
+    assert [got.body for got in peer.take_deliveries()] == [b"two"]
     world.close()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from gateway.mqtt.catch_up import CatchUp
 from gateway.mqtt.exact_records import (
     COMPLETE,
     NAME,
@@ -11,15 +12,17 @@ from gateway.mqtt.exact_records import (
     TAKEN,
     Found,
     SentBefore,
+    done_changes,
     ended_changes,
     found_changes,
     mark_record,
     name_records,
+    open_changes,
     sent_changes,
     sent_of,
 )
 from gateway.mqtt.inflight import EXACT_COMPLETE, EXACT_RECEIVED, EXACT_SENT
-from gateway.mqtt.session import Session, Subscription
+from gateway.mqtt.session import NO_SLOT, Session, Subscription
 
 
 def test_a_mark_is_one_more_than_the_end_of_the_log_so_that_0_is_none():
@@ -74,3 +77,36 @@ def test_what_was_sent_for_a_subscription_that_ended_is_written_as_far_as_it_cam
         (RECEIVED << 24, 3, 0),
     ]
     assert list(sent_changes(session)) == []
+
+
+def test_what_a_subscription_may_still_come_to_is_written_as_complete_unless_it_is_under_way():
+    session = Session(b"c", b"", is_persistent=True)
+    one = Subscription(session, b"a", 2, 1, 0)
+    one.floor_slot = 7
+    window = session.open_window(8)
+    window.restore(3, one.source, 12, EXACT_RECEIVED)
+    one.done_before = {10: 1, 12: 3}
+    assert done_changes(one) == [(SENT, 7, 1, 10), (COMPLETE, 0, 1, 0)]
+    one.floor_slot = NO_SLOT
+    assert done_changes(one) == []
+
+
+def test_retained_messages_that_are_under_way_are_written_as_far_as_they_came():
+    session = Session(b"c", b"", is_persistent=True)
+    window, catch_up, other = session.open_window(8), CatchUp(4, b"a", 100), CatchUp(5, b"b", 100)
+    session.retained_inflight = {}
+    for owner, state in [(catch_up, EXACT_SENT), (catch_up, EXACT_RECEIVED), (other, EXACT_SENT), (catch_up, 0)]:
+        session.retained_inflight[window.push_one(0, 50 + window.head, state)] = owner
+    window.drop(0)
+    assert open_changes(session, 4) == [(SENT, 4, 1, 51), (RECEIVED, 0, 1, 0)]
+
+
+def test_what_a_subscription_left_under_way_as_it_went_to_qos_0_is_not_its_own_when_it_ends():
+    session = Session(b"c", b"", is_persistent=True)
+    one = Subscription(session, b"a", 2, 1, 0)
+    window = session.open_window(8)
+    window.restore(3, one.source, 12, EXACT_SENT)
+    one.done_before = {10: 1, 12: 3}
+    gone = session.part(one)
+    window.push_one(one.source, 20, EXACT_SENT)
+    assert (sent_of(one), sent_of(gone)) == ({1: 10, 4: 20}, {3: 12})

@@ -5,7 +5,7 @@ from hypothesis import given, settings, strategies as st
 
 from core.message import FLAG_MARK, StoredBatch
 from gateway.mqtt.columns import RunColumns
-from gateway.mqtt.inflight import ID_COUNT, SPAN_MIN, WINDOW_MAX, InflightWindow
+from gateway.mqtt.inflight import EXACT_SENT, ID_COUNT, SPAN_MIN, WINDOW_MAX, InflightWindow
 
 
 def make(window_max=8, sources=2):
@@ -105,6 +105,15 @@ def test_dropped_message_leaves_like_an_acknowledged_one():
     window.push(batch_of([10, 11]), 0)
     window.drop(0)
     assert (window.tail, window.floor_of(0)) == (1, 11)
+
+
+def test_messages_at_qos_1_of_a_source_are_told_until_they_are_acknowledged():
+    window = make()
+    window.push(batch_of([5, 6, 7]), 1)
+    window.push_one(1, 8, EXACT_SENT)
+    window.push_one(0, 9)
+    ack(window, 2)
+    assert (window.once_of(1), window.once_of(0)) == ([5, 7], [9])
 
 
 def test_what_is_to_be_sent_again_comes_in_runs_of_one_queue():

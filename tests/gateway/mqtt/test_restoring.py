@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from gateway.mqtt.exact_records import SentBefore
 from gateway.mqtt.inflight import EXACT_COMPLETE, EXACT_RECEIVED, EXACT_SENT
-from gateway.mqtt.restoring import restore_exact
-from gateway.mqtt.session import Session, Subscription
+from gateway.mqtt.restoring import restore, restore_exact
+from gateway.mqtt.session import GONE, Ended, Session, Subscription
 
 
 def make_session():
@@ -51,3 +51,35 @@ def test_no_message_gets_the_number_of_one_that_was_completed_before():
     assert (window.count_of(made.source), window.next_unacked(5), window.next_unacked(6)) == (1, 5, 7)
     window.drop(5)
     assert (window.tail, window.room()) == (7, 8)
+
+
+def make_ended(session, position=10):
+    gone = Subscription(session, b"t", 2, 0, position)
+    gone.state, gone.floor_slot, gone.retained_slot = GONE, 6, 8
+    ended = Ended(gone, None)
+    session.keep_ended(ended)
+    return ended
+
+
+def test_what_a_subscription_that_ended_has_under_way_is_in_the_window_again():
+    session = Session(b"c", b"", is_persistent=True)
+    ended = make_ended(session)
+    ended.owed = [11, 14]
+    restore(session, [SentBefore(4, 6, 12, EXACT_RECEIVED), SentBefore(9, 5, 13, EXACT_SENT)], 8)
+    window = session.window
+    assert window is not None
+    assert (window.tail, window.head, window.count_of(ended.subscription.source)) == (4, 7, 3)
+    assert [window.offset_of(number) for number in (4, 5, 6)] == [12, 11, 14]
+    assert [window.state_of(number) for number in (4, 5, 6)] == [EXACT_RECEIVED, 0, 0]
+
+
+def test_what_was_sent_before_a_subscription_went_to_qos_0_and_back_is_not_read_again():
+    session, made = make_session()
+    ended = make_ended(session)
+    made.position = 12
+    sent = [SentBefore(number, 6, 10 + number, state) for number, state in enumerate([1, 2, 1, EXACT_COMPLETE])]
+    restore(session, sent, 8)
+    assert (made.done_before, made.dup_until) == ({12: 2, 13: 3}, 14)
+    window = session.window
+    assert window is not None
+    assert (window.tail, window.head, window.count_of(ended.subscription.source)) == (0, 4, 3)

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 from core.message import FLAG_MARK, StoredBatch
+from gateway.mqtt.catch_up import CatchUp
 from gateway.mqtt.columns import RunColumns
-from gateway.mqtt.session import GONE, Session, Subscription
+from gateway.mqtt.session import GONE, Ended, Session, Subscription
 
 
 def subscription(session, topic_filter):
@@ -44,6 +45,38 @@ def test_source_with_messages_in_flight_is_kept_until_they_are_acknowledged():
     session.window.acknowledge(columns)
     session.free_source(first)
     assert subscription(session, b"c").source == 1
+
+
+def test_what_is_in_flight_can_be_parted_from_a_subscription():
+    session = Session(b"c", b"", is_persistent=True)
+    one = subscription(session, b"a")
+    push(session, one, 2)
+    gone = session.part(one)
+    assert (gone.state, gone.topic_filter, session.subscriptions) == (GONE, b"a", {b"a": one})
+    assert [session.window.count_of(each.source) for each in (gone, one)] == [2, 0]
+    assert session.sources == [None, gone, one]
+    push(session, one, 1)
+    assert session.sources[session.window.source_of(2)] is one
+
+
+def test_subscription_that_ended_is_over_when_nothing_of_it_is_under_way():
+    session = Session(b"c", b"", is_persistent=True)
+    one = subscription(session, b"a")
+    one.floor_slot, one.retained_slot = 3, 5
+    push(session, one, 1)
+    catch_up = CatchUp(5, b"a", 100)
+    ended = Ended(one, catch_up)
+    session.keep_ended(ended)
+    session.drop_subscription(one)
+    assert (session.ended, session.all_ended()) == ({3: ended, 5: ended}, [ended])
+    assert (ended.has_some, ended.is_over) == (True, False)
+    session.window.drop(0)
+    session.free_source(one)
+    assert (ended.has_some, ended.is_over) == (False, False)
+    catch_up.is_ended = True
+    assert ended.is_over
+    session.drop_ended(ended)
+    assert session.ended is None
 
 
 def test_window_is_made_when_it_is_needed_and_knows_all_sources():

@@ -11,12 +11,16 @@ from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import NO_PROPERTIES
 from gateway.mqtt.session import NEVER
 from gateway.mqtt.session_rows import (
+    EndedRow,
     SessionRow,
     StoredWill,
     SubscriptionRow,
+    ended_key,
+    pack_ended,
     pack_session,
     pack_subscription,
     pack_will,
+    parse_ended,
     parse_session,
     parse_subscription,
     parse_will,
@@ -62,6 +66,21 @@ def test_subscription_of_before_mqtt_5():
 
 def test_subscription_of_before_it_was_said_where_it_began():
     assert parse_subscription(struct.pack(">BqqqBI", 1, 7, 8, 9, 4, 5)) == SubscriptionRow(1, 7, 8, 9, 4, 5, -1)
+
+
+@given(topic_filter=st.binary(max_size=40), owed=st.sets(st.integers(0, 60)), slot=NUMBERS)
+def test_subscription_that_ended(topic_filter, owed, slot):
+    was = SubscriptionRow(2, slot, slot + 1, slot + 2, 3, 4, 5)
+    assert parse_ended(pack_ended(topic_filter, was, [*owed])) == EndedRow(topic_filter, was, sorted(owed))
+
+
+def test_messages_that_follow_each_other_take_no_more_room_than_one():
+    was = SubscriptionRow(1, 7, 8, 9, 0, 0, 0)
+    assert len(pack_ended(b"t", was, [*range(1_000)])) == len(pack_ended(b"t", was, [5]))
+
+
+def test_key_of_a_subscription_that_ended_begins_with_its_client():
+    assert ended_key(b"client", 258) == b"client\x00\0\0\0\0\0\0\1\2"
 
 
 def test_key_of_a_subscription_begins_with_its_client():

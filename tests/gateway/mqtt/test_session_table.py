@@ -6,10 +6,11 @@ from core.row_format import FIRST
 from gateway.mqtt import session_table
 from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.exact import ExactJournal
+from gateway.mqtt.inflight import EXACT_SENT
 from gateway.mqtt.packets import Will
 from gateway.mqtt.session import NEVER, NO_SLOT, Subscription
 from gateway.mqtt.session_loader import Queues
-from gateway.mqtt.session_rows import StoredWill
+from gateway.mqtt.session_rows import StoredWill, SubscriptionRow, pack_subscription, subscription_key
 from gateway.mqtt.session_table import SessionTable
 from tests.support.stores import MemoryJournal, MemoryPlaces, MemoryTable
 
@@ -34,9 +35,7 @@ class Disk:
         )
         self.places.lose_owners()
         self.taken_up = []
-        queues = Queues(
-            self.take_up, len, lambda: 0, lambda _: None, lambda queue_ref: (ends or {}).get(queue_ref, 100)
-        )
+        queues = Queues(self.take_up, len, lambda: 0, None, None, lambda queue_ref: (ends or {}).get(queue_ref, 100))
         table.load(queues, 1_000, now_ms)
         return table
 
@@ -153,6 +152,53 @@ def test_row_without_its_session_is_thrown_away(disk):
     disk.tables["mqtt_sessions"].delete(b"c")
     assert len(disk.open()) == 0
     assert len(disk.tables["mqtt_subscriptions"]) == 0
+
+
+def end_under_way(table, session):
+    """End a subscription of which a message at QoS 2 is under way."""
+    made = subscribe(table, session, b"t", 2, 5)
+    session.open_window(8).push_one(made.source, 5, EXACT_SENT)
+    table.forget_subscription(made)
+    session.drop_subscription(made)
+    return made
+
+
+def test_slots_of_a_subscription_that_ended_are_free_when_nothing_of_it_is_under_way(disk):
+    table = disk.open()
+    session = table.create(b"c", b"", NEVER)
+    made = end_under_way(table, session)
+    slot = made.floor_slot
+    disk.become_durable()
+    assert (disk.places.used_count, len(disk.tables["mqtt_ended"])) == (3, 1)
+    session.window.drop(0)
+    session.free_source(made)
+    table.note_left(session, slot)
+    assert (disk.places.used_count, len(disk.tables["mqtt_ended"])) == (3, 0)
+    disk.become_durable()
+    assert (disk.places.used_count, session.ended) == (0, None)
+
+
+def test_subscription_that_ended_with_nothing_under_way_any_more_is_forgotten_when_its_session_is_loaded(disk):
+    table = disk.open()
+    end_under_way(table, table.create(b"c", b"", NEVER))  # what the journal of QoS 2 has of it is lost here
+    table = disk.open()
+    assert disk.places.used_count == 3
+    assert table.find(b"c").ended is None
+    disk.become_durable()
+    assert (disk.places.used_count, len(disk.tables["mqtt_ended"])) == (0, 0)
+
+
+def test_row_of_a_subscription_that_ended_is_thrown_away_without_its_session_or_where_others_have_its_slots(disk):
+    table = disk.open()
+    for client_id in (b"a", b"b", b"c"):
+        end_under_way(table, table.create(client_id, b"", NEVER))
+    disk.tables["mqtt_sessions"].delete(b"a")
+    other = SubscriptionRow(1, 3, 20, 21, 0, 0)  # as a version before would have it, which knows no such rows
+    disk.places.values |= {20: 0, 21: 0}
+    disk.tables["mqtt_subscriptions"].put(subscription_key(b"b", b"u"), pack_subscription(other))
+    table = disk.open()
+    assert [(key[:1], len(row) > 0) for key, row in disk.tables["mqtt_ended"].items()] == [(b"c", True)]
+    assert disk.places.owned == {3, 20, 21, 6, 7, 8}
 
 
 def expired(table, *args):
