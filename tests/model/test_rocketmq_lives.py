@@ -76,6 +76,7 @@ class Life:
         self.pending = []
         self.halves = {}  # open transactions by their bodies: answer, queue
         self.committed = {}  # offsets of the group that pulls, by queue
+        self.may_be_dead = Counter()  # bodies of those that were given too often before a reset
         self.asked = set()  # keys of transactions that the producer was asked about
         self.folder.mkdir(parents=True)
         self.data_dir = folder / "0"
@@ -329,6 +330,18 @@ class Life:
 
     # A group that pops
 
+    def reset_pops(self):
+        """Have the group begin anew, or behind all that is there: what it took is forgotten."""
+        at_ms = self.chance.choice([0, -1])
+        self.note("reset of pops", at_ms)
+        ext = {"topic": TOPIC, "group": "p", "timestamp": at_ms, "isForce": "true"}
+        assert self.peer.ask(222, **ext).code == 0
+        self.peer.take()
+        for key in QUEUES[:2]:
+            spent = [one.body for one in self.queues[key] if one.given + one.may_be_given > RETRIES]
+            self.may_be_dead.update(spent)
+            self.queues[key] = [Entry(one.body, is_done=at_ms != 0) for one in self.queues[key]]
+
     def visible(self, key):
         return [
             one for one in self.queues[key] if not one.is_done and not one.is_dead and one.hidden_until <= self.now_ms
@@ -455,6 +468,7 @@ class Life:
         steps = [self.send] * 5 + [self.send_batch] * 2 + [self.pop] * 6 + [self.ack] * 5 + [self.let_time_pass] * 5
         steps += [self.begin, self.finish, self.finish, self.commit, self.reset, self.send_back, self.send_back]
         steps += [self.change, self.change, self.end, self.look, self.fill_disk]
+        steps += [self.reset_pops]
         for _ in range(STEPS):
             self.chance.choice(steps)()
         self.wind_up()
@@ -482,6 +496,7 @@ class Life:
         dead = Counter(body for body, *_ in self.pull_all(("%DLQ%p", 0)))
         sure = Counter(one.body for key in QUEUES for one in self.queues[key] if one.is_dead)
         maybe = Counter(one.body for key in QUEUES for one in self.queues[key] if one.may_be_done and not one.is_done)
+        maybe += self.may_be_dead
         assert sure <= dead <= sure + maybe, (sure - dead, dead - sure - maybe)
         left = [
             one
