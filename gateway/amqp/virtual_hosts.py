@@ -26,6 +26,7 @@ from gateway.amqp.queues import VirtualHost
 from gateway.runtime.chores import AT_ONCE, Chores
 
 TABLE = "amqp_vhosts"
+CLOSED_AT_ONCE = 16  # connections of some 50 us each; of more the first ones wait for the next turn
 
 
 class VirtualHosts:
@@ -146,7 +147,7 @@ class VirtualHosts:
         del self._hosts[vhost.name]
         self._going[vhost.name] = []
         self._write(vhost, is_going=True)
-        self.chores.start(self._finish(vhost, now_ms))
+        self.chores.start(self._finish(vhost, now_ms), is_long=len(vhost.connections) > CLOSED_AT_ONCE)
 
     def _finish(self, vhost: VirtualHost, now_ms: int) -> Iterator[None]:
         yield from dismantle(vhost, now_ms)

@@ -7,6 +7,7 @@ from pamqp.commands import Exchange, Queue
 
 from core.lmq.queue_name import amqp_queue_name
 from gateway.amqp.dismantling import dismantle
+from gateway.amqp.virtual_hosts import CLOSED_AT_ONCE
 from tests.support.amqp_door import AmqpWorld
 
 
@@ -52,6 +53,17 @@ def rows_of(world):
     return list(dict(world.broker.table("amqp").items()))
 
 
+@pytest.mark.parametrize(("count", "is_at_once"), [(CLOSED_AT_ONCE, True), (CLOSED_AT_ONCE + 1, False)])
+def test_connections_are_closed_and_many_of_them_from_the_next_turn_on(world, count, is_at_once):
+    peers = [world.client(vhost="v1") for _ in range(count)]
+    delete(world)
+    assert bool(peers[0].transport.sent) == is_at_once
+    settle(world)
+    for peer in peers:
+        (closed,) = peer.take()
+        assert (closed.name, closed.reply_code) == ("Connection.Close", 320)
+
+
 @pytest.mark.parametrize("topic_vhost", ["/", "v1"])
 def test_nothing_is_left_of_a_virtual_host(tmp_path, topic_vhost, engine_maker):
     world = make_world(tmp_path, engine_maker, mqtt_vhost=topic_vhost)
@@ -91,7 +103,7 @@ def test_deletion_that_a_kill_broke_off_goes_on(tmp_path, engine_maker):
         world = make_world(tmp_path / str(steps), engine_maker)
         fill(world)
         vhost = world.amqp.vhosts.find("v1")
-        world.amqp.vhosts.chores.start = lambda _: None  # nothing of it is done but what is done here
+        world.amqp.vhosts.chores.start = lambda *_, **__: None  # nothing of it is done but what is done here
         world.amqp.vhosts.delete(vhost, world.now_ms)
         work = dismantle(vhost, world.now_ms)
         for _ in range(steps):
