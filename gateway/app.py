@@ -245,6 +245,7 @@ class Gateway:
     async def _listen_admin(self) -> None:
         listens = find_listening(ADMIN, self.settings.admin.listen)
         if listens or self.telemetry.interval_ms:  # else a gateway does without its libraries, and their memory
+            self.broker.journal("looks")  # which is checked when it is opened: some ms, before there is work
             self._admin = AdminOpening(self._make_site, self.listeners, self.stopped.set)
             await self._admin.open(listens)
 

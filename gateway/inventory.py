@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from core.long_list import make_long_list
@@ -13,6 +14,7 @@ from gateway.auth.credentials import Identity
 from gateway.net.protocol import Transport
 
 Thing = TypeVar("Thing")
+NAMED_MAX = 8  # clients of a group, as consumers of a queue
 
 
 class ConnectionEntry(NamedTuple):
@@ -159,6 +161,7 @@ class PlaceEntry(NamedTuple):
     reader: bytes
     next_offset: int  # was never taken
     floor: int  # all before it are done
+    by: str = ""  # members of a group, the first of many
 
 
 class Inventory(ABC):
@@ -284,6 +287,11 @@ def describe_connection(
         channels=channels,
         is_held=is_held,
     )
+
+
+def name_some(clients: Iterable[bytes]) -> str:
+    """Return the first of some clients as text, those of a group at a look."""
+    return ", ".join(text_of(client) for client in islice(clients, NAMED_MAX))
 
 
 def text_of(name: bytes) -> str:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from core.broker import Broker
 from core.queues.levelled_queue import LevelledQueue
+from gateway.admin.kept_looks import KeptLooks
 from gateway.admin.steps import Steps, walk
 from gateway.admin.trail import Trail
 from gateway.amqp.inventory import count_messages
@@ -69,6 +70,7 @@ class QueueActivity:
         consumed: Begins a walk over the AMQP queues that have consumers, in any order and as often as it likes.
         trail: Where it is noted how far readers are.
         places: Begins a walk over the places of other readers.
+        kept_looks: Some of these are kept there for later processes.
     """
 
     def __init__(
@@ -77,7 +79,9 @@ class QueueActivity:
         consumed: Callable[[], Iterable[Placed | None]],
         trail: Trail,
         places: Callable[[], Iterable[PlaceEntry | None]],
+        kept_looks: KeptLooks,
     ) -> None:
+        self._kept_looks = kept_looks
         self._broker = broker
         self._consumed = consumed
         self._trail = trail
@@ -103,9 +107,11 @@ class QueueActivity:
         began_s, steps = monotonic(), Steps()
         self._broker.flows.look(max(began_s - self._looked_at_s, 1e-3))
         try:
+            await self._kept_looks.load(steps)
             await self._find_grown(began_s, steps)
             await self._watch(steps)
             await self._note_places(steps)
+            await self._kept_looks.keep(time_ns() // 1_000_000, steps)
         finally:
             self._is_looking = False
             self._looked_at_s = began_s
@@ -169,7 +175,7 @@ class QueueActivity:
     async def _note_places(self, steps: Steps) -> None:
         now_ms = time_ns() // 1_000_000
         async for place in walk(self._places(), steps):
-            self._trail.note((place.light_queue, place.reader), now_ms, place.next_offset, place.floor)
+            self._trail.note((place.light_queue, place.reader), now_ms, place.next_offset, place.floor, place.by)
 
     def _level_of(self, vhost: VirtualHost, queue: SharedQueue) -> Level:
         ready, unacked = count_messages(self._broker, vhost, queue)

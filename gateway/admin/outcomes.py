@@ -119,7 +119,7 @@ class Outcomes:
         if fate.stage is not Stage.DONE:
             return told
         done_as = self._done_as(fate)
-        passed = next((self._view.trail.find(end[:2], end[2]) for end in fate.ends), NOWHERE)
+        passed = next((self._view.trail.find(end[:2], end[2], self._stored.store_ms) for end in fate.ends), NOWHERE)
         ending = self._find_ending(fate)
         is_kept = self._is_kept(fate, passed)
         letter = None
@@ -163,7 +163,7 @@ class Outcomes:
     def _is_kept(self, fate: FateEntry, passed: Passed) -> bool:
         """Return whether it is known how the message ended for a reader: what was not noted was acknowledged."""
         broker, store_ms = self._view.broker, self._stored.store_ms
-        since_start = store_ms > self._view.since_ms or fate.is_fresh or passed.from_ms > 0
+        since_start = store_ms > self._view.since_ms or fate.is_fresh or passed.from_ms > self._view.since_ms
         if fate.is_lasting:
             lasting = broker.lasting_endings
             is_since = since_start or store_ms > lasting.since_ms

@@ -14,6 +14,7 @@ from core.broker import Broker
 from core.room import DISK_LOW, MEMORY_LOW
 from gateway.admin.activity import QueueActivity
 from gateway.admin.held_looks import HeldLooks
+from gateway.admin.kept_looks import KeptLooks
 from gateway.admin.limit_metrics import (
     audit_families,
     backend_families,
@@ -85,7 +86,8 @@ class AdminView:
         self.rosters = Rosters(pace)
         self.trail = Trail()
         self.since_ms = since_ms  # the start, by the gateway's clock: how what came before ended may not be known
-        self.activity = QueueActivity(broker, self._consumed, self.trail, self._places)
+        kept_looks = KeptLooks(self.trail, broker.journal("looks"))
+        self.activity = QueueActivity(broker, self._consumed, self.trail, self._places, kept_looks)
         self.held_looks = HeldLooks(lambda: self.vhosts)
         self.certificates = certificates
         self.api_tokens, self.memory = api_tokens, memory

@@ -21,6 +21,7 @@ from gateway.inventory import (
     SessionEntry,
     SubscriptionEntry,
     describe_connection,
+    name_some,
     take_each,
     text_of,
 )
@@ -233,7 +234,8 @@ class MqttInventory(Inventory):
         services = self._services
         broker = services.broker
         for queue_ref, group in [(group.queue_ref, group) for group in services.subscribing.sharing.groups()]:
-            yield PlaceEntry(broker.queue_key(queue_ref), group.owner, group.next_offset, group.floor)
+            by = name_some(group.members())
+            yield PlaceEntry(broker.queue_key(queue_ref), group.owner, group.next_offset, group.floor, by)
         if len(services.sessions) > PLACES_MAX:
             return
         for session in services.sessions:

@@ -16,6 +16,7 @@ from gateway.inventory import (
     QueueEntry,
     SessionEntry,
     describe_connection,
+    name_some,
     take_each,
     text_of,
 )
@@ -128,7 +129,9 @@ class RocketmqInventory(Inventory):
     def places(self) -> Iterator[PlaceEntry]:
         """Give how far groups are by what they committed, the first of many."""
         for group, key, offset in islice(self._services.broker.consumer_offsets.items(), PLACES_MAX):
-            yield PlaceEntry(key, group, offset, offset)
+            live = self._services.clients.find_group(text_of(group))
+            by = "" if live is None else name_some(member.client_id.encode() for member in live.members.values())
+            yield PlaceEntry(key, group, offset, offset, by)
 
     def fates(self, light_queue: bytes, offset: int) -> Iterator[FateEntry | None]:
         """Give how far each group is that ever committed an offset on the queue."""

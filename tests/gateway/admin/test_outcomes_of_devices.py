@@ -240,3 +240,22 @@ async def test_a_session_that_came_later_is_said_to_have_come_later(tmp_path):
         told = (await client.get(f"/api/lmq/messages/{item['id']}")).json()
         outcomes = {reader["reader"]: reader["outcome"] for reader in told["queues"][0]["readers"]}
         assert outcomes == {"early": None, "late": "subscribed later"}
+
+
+async def test_when_one_was_acknowledged_and_who_was_there_is_known_after_a_restart_too(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        activity = client._transport.app.state.view.activity
+        async with _client(gateway, "one") as one, _client(gateway, "member") as member:
+            await one.subscribe("plant/#", qos=1)
+            await member.subscribe("$share/crew/plant/#", qos=1)
+            await publish(client, "amq.topic", "plant.1", "x", {"delivery_mode": 2})
+            for each in (one, member):
+                await anext(each.messages)
+                await each.unsubscribe("none")  # the acknowledgement came before its answer
+            await activity.look()
+        before = await _fates_of_newest(client)
+        assert before["mqtt:crew"]["by"] == "member"
+        assert all(0 < one["from_ms"] <= one["until_ms"] for one in before.values())
+    async with managed_gateway(tmp_path) as (_, client):
+        await client._transport.app.state.view.activity.look()
+        assert await _fates_of_newest(client) == before
