@@ -29,7 +29,7 @@ from tests.support.mqtt_5 import Got, enter
 from tests.support.mqtt_door import World
 
 FIRST = int(os.environ.get("TORTURE_FIRST", "0"))
-LIVES = int(os.environ.get("TORTURE_LINEAGE_LIVES", "12"))
+LIVES = int(os.environ.get("TORTURE_LINEAGE_LIVES", "6"))
 STEPS = 80
 NEVER = 0xFFFFFFFF
 SMALL, LARGE = 20, 400  # bytes of a body

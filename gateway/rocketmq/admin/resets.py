@@ -90,7 +90,7 @@ class Resets:
     def _set(self, request: Command, group: str, topic: str, offsets: dict[int, int]) -> Command:
         for queue_id, offset in offsets.items():
             key = queue_key(topic.encode(), queue_id)
-            self._broker.consumer_offsets.commit(group.encode(), key, offset)
+            self._broker.consumer_offsets.commit(group.encode(), key, offset, has_begun=True)
             self._seek(group.encode(), key, offset)
         rows = [(encode_queue(self._broker_name, topic, queue_id), offset) for queue_id, offset in offsets.items()]
         table = check_size(encode_table("offsetTable", rows, {}))
