@@ -93,6 +93,8 @@ class Delivery(Redelivery):
             subscription.is_blocked = False
             subscription.session.blocked.remove(subscription)
             self.want(subscription)
+        elif not qos and subscription.state == SHARED and subscription.group is not None:
+            subscription.group.run_soon()
 
     def set_aside(self, subscription: Subscription) -> None:
         """Send no more to a subscription until it is started again, from where it is now: it loses nothing by that."""

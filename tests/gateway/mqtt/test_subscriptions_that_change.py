@@ -72,3 +72,11 @@ def test_a_restart_does_not_forget_what_was_sent_before_the_last(world):  # MQTT
         items = encoded((P.SESSION_EXPIRY, 100), (P.RECEIVE_MAX, receive_max))
         peer = world.dial().send(connect_5(b"c", clean=False, properties=items))
         assert [(one.body, one.dup) for one in got(peer)] == [(b"one", 1), (b"two", 1)][:receive_max]
+
+
+def test_what_waits_for_a_member_of_a_group_comes_at_qos_0_when_that_is_asked_for(world):
+    peer = enter(world, b"c", (P.RECEIVE_MAX, 1), filters=[(b"$share/g/t", 1)])
+    publish_all(world, b"one", b"two")
+    assert bodies(peer) == [b"one"]
+    peer.send(subscribe_5(2, (b"$share/g/t", 0)))
+    assert [(one.body, one.qos) for one in got(peer)] == [(b"two", 0)]
