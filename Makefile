@@ -47,9 +47,9 @@ check: setup-check ## format, lint, types, layers, spelling, and the rules about
 	@$(VENV)/bin/codespell
 	@$(PY) -m pytest -q tests/tidy
 
-torture: setup-test ## histories of a store, of shared queues, of virtual hosts, of topics and of sessions at QoS 2, with kills and power cuts, beside CI: hours if you like (ROUNDS= FIRST=)
-	@TORTURE_ROUNDS=$(or $(ROUNDS),1000) TORTURE_QUEUE_HISTORIES=$(or $(ROUNDS),1000) TORTURE_LIVES=$(or $(ROUNDS),1000) TORTURE_EXACT_LIVES=$(or $(ROUNDS),1000) TORTURE_LINEAGE_LIVES=$(or $(ROUNDS),1000) TORTURE_HOST_LIVES=$(or $(ROUNDS),1000) TORTURE_ROCKETMQ_LIVES=$(or $(ROUNDS),1000) TORTURE_POP_HISTORIES=$$((100 * $(or $(ROUNDS),1000))) TORTURE_FIRST=$(or $(FIRST),$(shell date +%s)) \
-		$(PY) -m pytest -q --timeout 0 tests/model/test_pop.py tests/model/test_amqp_queue.py tests/model/test_amqp_lives.py tests/model/test_amqp_hosts.py tests/model/test_rocketmq_lives.py tests/model/test_exact_lives.py tests/model/test_exact_retained.py tests/model/test_lineage_lives.py tests/model/test_group_lives.py tests/model/test_power_cut.py $(ARGS)
+torture: setup-test ## histories of a store, of shared queues, of virtual hosts, of topics and of sessions, with kills and power cuts, beside CI: hours if you like (ROUNDS= FIRST=)
+	@TORTURE_ROUNDS=$(or $(ROUNDS),1000) TORTURE_QUEUE_HISTORIES=$(or $(ROUNDS),1000) TORTURE_LIVES=$(or $(ROUNDS),1000) TORTURE_SESSION_LIVES=$(or $(ROUNDS),1000) TORTURE_EXACT_LIVES=$(or $(ROUNDS),1000) TORTURE_LINEAGE_LIVES=$(or $(ROUNDS),1000) TORTURE_HOST_LIVES=$(or $(ROUNDS),1000) TORTURE_ROCKETMQ_LIVES=$(or $(ROUNDS),1000) TORTURE_POP_HISTORIES=$$((100 * $(or $(ROUNDS),1000))) TORTURE_FIRST=$(or $(FIRST),$(shell date +%s)) \
+		$(PY) -m pytest -q --timeout 0 tests/model/test_pop.py tests/model/test_amqp_queue.py tests/model/test_amqp_lives.py tests/model/test_amqp_hosts.py tests/model/test_rocketmq_lives.py tests/model/test_exact_lives.py tests/model/test_exact_retained.py tests/model/test_session_lives.py tests/model/test_lineage_lives.py tests/model/test_group_lives.py tests/model/test_power_cut.py $(ARGS)
 
 fuzz: setup-test ## any bytes at the decoders of MQTT, AMQP and RocketMQ, and bad clients at a whole AMQP door, beside CI; by atheris where it is installed (CASES= SEED= DOOR=one of them)
 	@for door in $(or $(DOOR),mqtt amqp amqp_door rocketmq); do \
