@@ -93,7 +93,7 @@ def test_every_session_queue_and_message_of_it_is_there(folder):
     assert (folder / "format").read_text() == "lmq-gateway 2\n"
     found = versions_of(folder)
     assert {"mqtt_sessions", "mqtt_subscriptions", "amqp", "rocketmq_topics", "consumer_offsets"} <= found.keys()
-    assert found.pop("amqp") == [2]
+    assert found.pop("amqp") == [3]
     assert {version for versions in found.values() for version in versions} == {1}
 
 
