@@ -204,13 +204,15 @@ class Oracle:
         one.level = min(one.priority or 0, queue.arguments.get("x-max-priority", 0))
         one.place = self.step, source, self.uids
         if "x-max-priority" in queue.arguments and source:  # were expired ones there still?
-            self.is_open |= queue.left_in == self.step or any(
-                queue.is_expired(each, self.now_ms) for each in queue.ready.values()
-            )
+            self.is_open |= self.is_leaving(queue)
         queue.ready[one.uid] = one
         queue.ever.append(one)
         self.created[one.uid] = queue.name, one
         return one.uid
+
+    def is_leaving(self, queue):
+        """Return whether messages leave a queue in this step by themselves: before or after others come is open."""
+        return queue.left_in == self.step or any(queue.is_expired(each, self.now_ms) for each in queue.ready.values())
 
     def die(self, queue, one, reason):
         """Let a message that is in no list any more become a dead letter, where there is an exchange for it."""
@@ -233,7 +235,7 @@ class Oracle:
         if not targets:
             self.gone.append((one.number, "unroutable"))
         for target in map(self.queues.get, targets):
-            self.is_open |= self.is_refusing(target) and target.left_in == self.step
+            self.is_open |= self.is_refusing(target) and self.is_leaving(target)
             if self.is_full(target):
                 self.refuse(target, letter)
             else:
