@@ -22,6 +22,7 @@ COMPILED = [str(path.with_suffix(".py")) for path in DECLARED if "cdef inline" n
 HEADERS = [str(path) for package in PACKAGES for path in sorted(Path(package).rglob("*.h"))]
 SHARED = "core/_cython_shared.c"  # what Cython writes for memory views, once for all modules but those of lmq
 DIRECTIVES = {"language_level": "3", "annotation_typing": False, "auto_pickle": False, "boundscheck": True}
+DIRECTIVES |= {"binding": False, "emit_code_comments": False}  # nothing asks for signatures; less C
 DIRECTIVES |= {"wraparound": False, "initializedcheck": False, "show_performance_hints": bool(CHOICE)}
 
 
