@@ -28,7 +28,10 @@ cdef class Flows:
     @cython.locals(routes=list, route=Route, count=Py_ssize_t, messages=Py_ssize_t, copies=Py_ssize_t, i=Py_ssize_t)
     cpdef add_topics(self, PublishBatch batch)
 
-    @cython.locals(routes=list, flow=Flow, route=Route, count=Py_ssize_t, at=Py_ssize_t, i=Py_ssize_t)
+    @cython.locals(
+        routes=list, flow=Flow, last=Flow, route=Route, count=Py_ssize_t, messages=Py_ssize_t, copies=Py_ssize_t,
+        at=Py_ssize_t, i=Py_ssize_t,
+    )
     cpdef add_batch(self, PublishBatch batch, list flows)
 
     @cython.locals(flow=Flow)

@@ -96,12 +96,23 @@ class Flows:
             if flow is not None:
                 self.add(flow, count, 0 if route is None else count * route.dispatch.count)
             return
+        last: Flow | None = None  # most messages beside each other are of one flow, and are counted together
+        messages = 0
+        copies = 0
         for i in range(count):
             at = batch.route_index[i]
             flow = flows[at]
+            if flow is not last:
+                if last is not None:
+                    self.add(last, messages, copies)
+                last = flow
+                messages = 0
+                copies = 0
             route = routes[at]
-            if flow is not None:
-                self.add(flow, 1, 0 if route is None else route.dispatch.count)
+            messages += 1
+            copies += 0 if route is None else route.dispatch.count
+        if last is not None:
+            self.add(last, messages, copies)
 
     def look(self, passed_s: float) -> None:
         """Find the rates of all that moved in the last `passed_s` seconds, above 0; those that stand have none."""

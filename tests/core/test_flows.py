@@ -27,7 +27,7 @@ def test_a_batch_of_one_route_is_counted_with_its_copies():
 
 def test_messages_of_several_flows_are_counted_where_they_belong():
     flows, first, second = Flows(), Flow(), Flow()
-    batch = batch_of([route_to(1), route_to(1, 2), None, route_to(5)], 0, 1, 1, 2, 3)
+    batch = batch_of([route_to(1), route_to(1, 2), None, route_to(5)], 0, 1, 1, 3, 2)
     flows.add_batch(batch, [first, second, second, None])
     assert (first.published_in, first.published_out) == (1, 1)
     assert (second.published_in, second.published_out) == (3, 4)
