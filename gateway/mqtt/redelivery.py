@@ -121,7 +121,7 @@ class Redelivery(Desk):
             fitting = self._count_fitting(session, window.source_of(number), number, count)
             if fitting:
                 break
-            self.metrics.drop(TOO_LARGE if count else "expired")
+            self._note_lost(session, window, number, TOO_LARGE if count else "expired")
             self.let_go(session, window, number)
         count = fitting
         backlog.resend_from = number + count
@@ -134,6 +134,15 @@ class Redelivery(Desk):
         data = self.encoder.encode(batch, qos, number % ID_COUNT + 1, _ALL, retain, form)
         self._note_again(session)
         return self._write(session, data, batch)
+
+    def _note_lost(self, session: Session, window: InflightWindow, number: int, reason: str) -> None:
+        """Note that a message in flight is not sent again, before it is let go of."""
+        self.metrics.drop(reason)
+        subscription = session.sources[window.source_of(number)]
+        if subscription is not None and subscription.group is None:
+            reader = (self.broker.queue_key(subscription.queue_ref), session.client_id)
+            offset = window.offset_of(number)
+            self.broker.lasting_endings.note_run(reader, offset, offset + 1, reason, self.now_ms)
 
     def _count_fitting(self, session: Session, source: int, number: int, count: int) -> int:
         """Return how many of `count` messages that were read again the client takes, up to the first too large one."""
