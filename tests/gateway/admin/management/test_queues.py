@@ -68,6 +68,7 @@ async def test_a_page_of_very_many_queues_does_not_hold_the_loop(tmp_path):
             assert time.perf_counter() - began < 5.0
 
 
+@pytest.mark.here(reason="the bytes of a queue are told of messages that are here")
 async def test_a_row_tells_what_changed_since_it_was_last_on_a_page(tmp_path):
     async with managed_gateway(tmp_path) as (gateway, client):
         declare(gateway, "jobs")
