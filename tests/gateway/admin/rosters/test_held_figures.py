@@ -12,7 +12,7 @@ from gateway.admin.rosters.held_figures import HeldFigures
 from tests.support.admin import declare, managed_gateway
 from tests.support.admin_clients import publish
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.here(reason="what lies in queues is told of messages that are here")]
+pytestmark = [pytest.mark.asyncio, pytest.mark.at_once(reason="a queue has no messages before it is opened")]
 LEVELS = {"x-max-priority": 2}
 
 
