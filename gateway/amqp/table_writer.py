@@ -1,15 +1,17 @@
-"""Write field tables of values as JSON has them, with the types that RabbitMQ gives these and all of a number."""
+"""Write field tables of values as JSON has them, and moments, with RabbitMQ's types and all of a number."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 
 INT_MAX = (1 << 63) - 1  # of `l`, a signed number of 64 bits
 NAME_BYTES_MAX = 255  # a short string
 _U32 = struct.Struct(">I")
 _INT = struct.Struct(">q")
 _DOUBLE = struct.Struct(">d")
+_TIME = struct.Struct(">Q")  # seconds
 
 
 def encode_table(table: Mapping[str, object]) -> bytes:
@@ -46,6 +48,8 @@ def _encode_value(value: object) -> bytes:
         return b"t\1" if value else b"t\0"
     if isinstance(value, int | float):
         return _encode_number(value)
+    if isinstance(value, datetime):
+        return b"T" + _TIME.pack(int(value.timestamp()))
     if isinstance(value, str):
         kind, encoded = b"S", value.encode(errors="replace")
     elif isinstance(value, Mapping):

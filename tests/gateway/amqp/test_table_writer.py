@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -18,6 +20,7 @@ NUMBERS = st.integers(-9, 9) | st.floats(allow_nan=False)
         (1, b"l\0\0\0\0\0\0\0\1"),
         (-(1 << 63), b"l\x80\0\0\0\0\0\0\0"),
         (0.1, b"d\x3f\xb9\x99\x99\x99\x99\x99\x9a"),
+        (datetime(1970, 1, 2, tzinfo=UTC), b"T\0\0\0\0\0\1\x51\x80"),
         ("\u00fc", b"S\0\0\0\2\xc3\xbc"),
         ([1, "x"], b"A\0\0\0\x0fl\0\0\0\0\0\0\0\1S\0\0\0\1x"),
         ({"k": []}, b"F\0\0\0\7\1kA\0\0\0\0"),
