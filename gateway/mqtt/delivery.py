@@ -183,11 +183,14 @@ class Delivery(Redelivery):
                 self.on_replay_over(subscription)
 
     def _settle_gone(self, session: Session, gone: Subscription, window: InflightWindow) -> None:
-        """Let go of a subscription that ended when nothing of it is in flight; one that went to QoS 0 has its group."""
+        """Let go of a subscription that ended when nothing of it is in flight.
+
+        A group knows what is in flight by the subscription that it handed it to. That is not `gone` where this one took
+        over what was in flight at a change to QoS 0, and it may have ended since then, too.
+        """
+        for one in [each for each in session.shared if each.topic_filter == gone.topic_filter]:
+            one.group.settle(one, window)  # type: ignore[union-attr] # shared, so it has one
         heir = session.subscriptions.get(gone.topic_filter)
-        for one in (gone, heir):
-            if one is not None and one.group is not None:
-                one.group.settle(one, window)
         session.free_source(gone)
         if not window.count_of(gone.source):
             self.on_left(session, gone.floor_slot)

@@ -12,6 +12,7 @@ from tests.support.mqtt import connack, puback, pubcomp, publish, pubrec, pubrel
 
 ENDINGS = ["unsubscribed", "at QoS 0"]
 FILTERS = [b"t", b"$share/g/t", b"$replay/0/t"]
+SUBSCRIBE_AGAIN = mqtt.subscribe(3, (b"$share/g/t", 2))
 
 
 def end(peer, ending, topic_filter):
@@ -187,3 +188,32 @@ def test_group_knows_as_done_what_a_member_acknowledges_that_went_to_qos_0(world
     second = world.client(b"b", (b"$share/g/t", 1), clean=False)
     say(world, b"t", b"two", qos=1)
     assert second.bodies() == [b"two"]
+
+
+@pytest.mark.parametrize("then", ["unsubscribes", "subscribes, unsubscribes", "unsubscribes, subscribes"])
+def test_group_knows_as_done_what_a_member_acknowledges_that_went_to_qos_0_and_left(world, then):
+    first = world.client(b"a", (b"$share/g/t", 2), clean=False)
+    say(world, b"t", b"one", qos=1)
+    (one,) = first.take_deliveries()
+    end(first, "at QoS 0", b"$share/g/t")
+    second = world.client(b"b", (b"$share/g/t", 1), clean=False)
+    for step in then.split(", "):
+        first.send(mqtt.unsubscribe(3, b"$share/g/t") if step == "unsubscribes" else SUBSCRIBE_AGAIN).take()
+    first.send(puback(one.packet_id)).vanish()
+    say(world, b"t", b"two", qos=1)
+    assert second.bodies() == [b"two"]
+
+
+def test_member_that_went_to_qos_0_and_left_loses_nothing_else_with_its_connection(world):
+    peer = world.client(b"a", (b"$share/g/t", 2), (b"u", 1), clean=False)
+    say(world, b"t", b"one", qos=1)
+    (one,) = peer.take_deliveries()
+    end(peer, "at QoS 0", b"$share/g/t")
+    other = world.client(b"b", (b"$share/g/t", 1), clean=False)  # the group goes on
+    end(peer, "unsubscribed", b"$share/g/t")
+    peer.send(puback(one.packet_id))
+    say(world, b"u", *[b"%d" % i for i in range(16)], qos=1)
+    assert len(peer.take_deliveries()) == 16
+    peer.vanish()
+    assert len(world.connect(b"a", clean=False).take_deliveries()) == 16
+    other.vanish()
