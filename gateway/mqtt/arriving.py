@@ -254,7 +254,7 @@ class Arriving(Holding):
         if connect.will is not None:
             yield PUBLISH, door.publishing.rewriting.will(connect.will, client_id, user).topic
         if not connect.is_clean:
-            yield from reading(filter(None, map(plain_filter, door.sessions.filters_of(client_id))))
+            yield from reading(filter(None, map(plain_filter, door.sessions.filters_to_read(client_id))))
         automatic = auto_filters(door.settings.auto_subscribe, client_id, user)
         yield from reading(filter(None, (plain_filter(one) for one, _ in automatic)))
 

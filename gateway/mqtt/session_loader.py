@@ -161,6 +161,7 @@ class SessionLoader:
         for client_id, keys in long.items():
             found[client_id] = tuple(keys)
         for client_id, ended in self._ended.items():
+            self._ended[client_id] = [self._within(each) for each in ended]
             slots_owed = (each.was.retained_slot for each in ended)
             owed.update({slot: client_id for slot in slots_owed if self._places.get(slot) > 0})
         self._catch_ups.load(owed, next_version)
@@ -185,6 +186,11 @@ class SessionLoader:
             else:
                 self._ended.setdefault(client_id, []).append(row)
         return slots
+
+    def _within(self, row: EndedRow) -> EndedRow:
+        """Return a row without what a power cut took: what has its offset next is another message."""
+        end = self._end_of(row.topic_filter, row.was)
+        return row._replace(owed=[offset for offset in row.owed if offset < end])
 
     def _check_places(self, topic_filter: bytes, row: SubscriptionRow, queue_ref: int) -> bool:
         """Return whether retained messages are owed.
@@ -308,14 +314,13 @@ class SessionLoader:
         """Return a subscription that ended, with what is under way at QoS 1 in the window."""
         topic_filter, was, owed = row
         gone = self._make(session, topic_filter, was)
-        end = gone.position
         self._load_places(gone, was)
         gone.state = GONE
         until = self._places.get(was.retained_slot)
         ended = Ended(gone, catch_up(was.retained_slot, topic_filter, until) if until else None)
         if ended.catch_up is not None:
             ended.catch_up.cursor = until
-        ended.owed = [offset for offset in owed if offset < end]
+        ended.owed = owed.copy()
         ended.is_kept = True
         return ended
 
@@ -345,6 +350,8 @@ class SessionLoader:
             made.group = self.queues.group_of(topic_filter)
         if row.floor_slot != NO_SLOT:
             self._load_places(made, row)
+            if made.group is None and not made.is_replay:
+                self.queues.give_again(made.queue_ref, session.client_id, made.position)
         elif not row.qos:
             made.dup_until = made.position
         return made
@@ -354,8 +361,6 @@ class SessionLoader:
         end = made.position
         made.position = min(self._places.get(made.floor_slot), end)
         made.dup_until = min(self._places.get(made.sent_slot), end)
-        if made.group is None and not made.is_replay:
-            self.queues.give_again(made.queue_ref, made.session.client_id, made.position)
 
     def _slots_of(self, resting: Resting) -> Iterator[tuple[bytes, SubscriptionRow]]:
         """Give filter and row of each subscription at QoS 1."""
@@ -382,6 +387,10 @@ class SessionLoader:
         for topic_filter, was, _ in self._ended.get(client_id, ()):
             if not _replays(topic_filter, was) and (queue_ref := self.queues.of_filter(topic_filter)) >= 0:
                 yield queue_ref, self._places.get(was.floor_slot)
+
+    def ended_filters(self, client_id: bytes) -> list[bytes]:
+        """Return what of that was subscribed to; nothing where the session is loaded."""
+        return [row.topic_filter for row in self._ended.get(client_id, ())]
 
 
 def _no_room() -> int:

@@ -192,6 +192,15 @@ class SessionTable:
             return []
         return list(found.subscriptions) if isinstance(found, Session) else filters_of(found)
 
+    def filters_to_read(self, client_id: bytes) -> list[bytes]:
+        """Return that, and what a client unsubscribed from and has messages under way of: all that it may be sent."""
+        found = self._sessions.get(client_id)
+        if isinstance(found, Session):
+            ended = [one.subscription.topic_filter for one in found.all_ended()]
+        else:
+            ended = self.loader.ended_filters(client_id)
+        return [*self.filters_of(client_id), *ended]
+
     def owner_of(self, client_id: bytes) -> bytes:
         """Return the user that the session of a client belongs to; empty: anonymous clients, or nobody."""
         outline = self.outline(client_id)
@@ -344,7 +353,7 @@ class SessionTable:
         if isinstance(found, Session):
             ended = [one.subscription for one in found.all_ended()]
             for one in [*found.subscriptions.values(), *ended] if found.is_persistent else ():
-                if one.floor_slot != NO_SLOT and not one.is_replay:
+                if one.floor_slot != NO_SLOT and not one.is_replay and one.queue_ref >= 0:
                     yield one.queue_ref, self._places.get(one.floor_slot)
         elif found is not None:
             for queue_ref, place, _ in self.loader.places_of(found):

@@ -9,6 +9,7 @@ import pytest_asyncio
 
 from tests.support import mqtt
 from tests.support.backends import JudgeBackend
+from tests.support.exactly_once import restart
 from tests.support.mqtt_door import World
 
 pytestmark = pytest.mark.asyncio
@@ -113,6 +114,26 @@ async def test_session_keeps_what_the_back_end_still_allows_when_its_client_come
     other.send(mqtt.publish(b"open/x", b"later"))
     await site.rest()
     assert again.bodies() == [b"later"]
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+async def test_what_is_under_way_of_an_ended_subscription_is_asked_about_when_its_client_comes_again(
+    site, is_restarted
+):
+    peer = await site.client(clean=False)
+    await site.send(peer, mqtt.subscribe(1, (b"open/#", 1)))
+    site.world.client(b"o").send(mqtt.publish(b"open/x", b"one", qos=1, packet_id=1))
+    await site.rest()
+    assert peer.bodies() == [b"one"]
+    await site.send(peer, mqtt.unsubscribe(2, b"open/#"))
+    peer.vanish()
+    if is_restarted:
+        restart(site.world)
+        site.world.authenticator.backends.use([site.backend])
+    site.world.now_ms += 120_000  # nothing is remembered
+    peer = site.world.dial()
+    packets = await site.send(peer, mqtt.connect(b"c", user=b"ann", password=b"x", clean=False))
+    assert [one.body for one in mqtt.deliveries(b"".join(packets[1:]))] == [b"one"]
 
 
 async def test_will_is_asked_about_at_the_start_and_published_long_after(site):

@@ -201,6 +201,21 @@ def test_row_of_a_subscription_that_ended_is_thrown_away_without_its_session_or_
     assert disk.places.owned == {3, 20, 21, 6, 7, 8}
 
 
+def test_what_a_power_cut_took_of_what_was_under_way_is_not_what_has_its_place_next(disk):
+    table = disk.open()
+    session = table.create(b"c", b"", NEVER)
+    made = subscribe(table, session, b"t", 1, 5)
+    for offset in (5, 6):
+        session.open_window(8).push_one(made.source, offset)
+    table.forget_subscription(made)
+    session.drop_subscription(made)
+    ends = {1: 6}
+    table = disk.open(ends=ends)
+    ends[1] = 100  # others publish
+    window = table.find(b"c").window
+    assert [window.offset_of(number) for number in range(window.tail, window.head)] == [5]
+
+
 def expired(table, *args):
     return [session for session in table.find_expired(*args) if session is not None]
 

@@ -217,3 +217,21 @@ def test_member_that_went_to_qos_0_and_left_loses_nothing_else_with_its_connecti
     peer.vanish()
     assert len(world.connect(b"a", clean=False).take_deliveries()) == 16
     other.vanish()
+
+
+def test_session_is_loaded_where_the_queue_of_an_ended_subscription_is_not_there(make_world):
+    world = make_world(queued_count_max=5)
+    say(world, b"r/1", b"kept", retain=True)
+    peer = world.client(b"c", clean=False)
+    (one,) = mqtt.deliveries(b"".join(peer.send(mqtt.subscribe(1, (b"r/+", 1))).take()[1:]))
+    end(peer, "unsubscribed", b"r/+")
+    ((key, row),) = rows(world)
+    world.broker.table("mqtt_ended").put(key, row.replace(b"r/+", b"+/1"))  # it had no messages: its name was lost
+    world.broker.lasting_endings.note_run((b"queue", b"c"), 0, 1, "expired", world.now_ms)
+    restart(world)
+    peer = world.connect(b"c", clean=False)
+    (again,) = mqtt.deliveries(b"".join(peer.take()[1:]))
+    assert again.body == one.body == b"kept"
+    assert list(world.door.sessions.held_positions()) == []
+    peer.send(puback(again.packet_id))
+    assert rows(world) == []
