@@ -35,6 +35,7 @@ class Adopting:
         """Take what queues hold: nothing is made up, or given less often than it was."""
         for name, queue in self.after.queues.items():
             queue.ever_is_known = False
+            queue.levels = {}  # was the first message of one stored?
             queue.ready = {}
             for message in observed[name]:
                 one = self.find(name, message)

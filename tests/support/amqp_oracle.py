@@ -59,6 +59,7 @@ class Queue:
     left_in: int = 0  # the last step in which messages left it by themselves
     step: int = 0  # that is under way
     has_order: bool = True  # of letters that come in one step from one queue
+    levels: dict = field(default_factory=dict)  # in use, each with the step in which its first message came
 
     def term(self, name):
         """Return an argument, or what a policy says; the lesser of both."""
@@ -72,8 +73,14 @@ class Queue:
         return bool(lives) and one.stored_ms + min(lives) <= now_ms
 
     def comes_before(self, one, other):
-        """Return whether a message is before another; letters of this step may each have come before the others."""
+        """Return whether a message is before another; letters of this step may each have come before the others.
+
+        An engine that answers late has the first messages of a level when it knows the level's light queue: consumers
+        have lower ones meanwhile, as if those had come before.
+        """
         if one.place[0] == self.step and one.place[1] and one.level != other.level:
+            return False
+        if one.level > other.level and not self.has_order and self.levels.get(one.level) == self.step:
             return False
         if one.level != other.level or one.place[0] != other.place[0]:
             return (-one.level, one.place[0]) < (-other.level, other.place[0])
@@ -203,6 +210,8 @@ class Oracle:
         one.uid, one.given, one.given_max, one.stored_ms = self.uids, 0, 0, self.now_ms
         one.level = min(one.priority or 0, queue.arguments.get("x-max-priority", 0))
         one.place = self.step, source, self.uids
+        if one.level:  # the lowest is there with the queue
+            queue.levels.setdefault(one.level, self.step)
         if "x-max-priority" in queue.arguments and source:  # were expired ones there still?
             self.is_open |= self.is_leaving(queue)
         queue.ready[one.uid] = one
