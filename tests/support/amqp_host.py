@@ -302,7 +302,7 @@ class Host:
         assert message.method.redelivered == (one.given > 1), (name, number, one.given)
         headers = message.properties.headers or {}
         count = headers.get("x-delivery-count", 0)
-        assert count == (one.given - 1 if self.oracle.is_quorum(self.oracle.queues[name]) else 0)
+        assert count == (one.given - 1 if self.oracle.queues[name].is_quorum() else 0)
         assert (message.method.exchange, message.method.routing_key) == (one.exchange, one.key)
         assert message.properties.priority == one.priority
         assert {name: headers[name] for name in "hi" if name in headers} == one.headers

@@ -68,6 +68,16 @@ class Queue:
             return min(said)
         return said[0] if said[0] is not None else said[1]
 
+    def is_quorum(self):
+        return self.arguments.get("x-queue-type") == "quorum"
+
+    def delivery_limit(self):
+        """Return how often a message is given back at most; None where that is not counted."""
+        if not self.is_quorum():
+            return None
+        said = self.term("x-delivery-limit")
+        return 20 if said is None else said
+
     def is_expired(self, one, now_ms):
         lives = [ms for ms in (one.ttl_ms, self.term("x-message-ttl")) if ms is not None]
         return bool(lives) and one.stored_ms + min(lives) <= now_ms
@@ -283,19 +293,15 @@ class Oracle:
         one = queue and queue.unacked.pop(uid, None)
         if one is None:  # its queue was deleted
             return
-        limit = queue.term("x-delivery-limit") if self.is_quorum(queue) else None
+        limit = queue.delivery_limit()
         if how == "ack":
             self.gone.append((one.number, "done"))
         elif how == "reject":
             self.die(queue, one, REJECTED)
-        elif self.is_quorum(queue) and one.given > (20 if limit is None else limit):
+        elif limit is not None and one.given > limit:
             self.die(queue, one, LIMIT)
         else:
             queue.ready[uid] = one
-
-    @staticmethod
-    def is_quorum(queue):
-        return queue.arguments.get("x-queue-type") == "quorum"
 
     def purge(self, name):
         queue = self.queues[name]
