@@ -1,8 +1,9 @@
 """A virtual host of AMQP beside a model: queues of all kinds that lead to one another, in any order of use.
 
-Steps come in any order: messages through all kinds of exchanges, consumers with priorities and prefetch, takings, all
-ways to give back, transactions, time that passes, policies, deletions, a full disk, and kills, also in the middle of a
-step. Where the rules leave open what became of a message, a life ends.
+Steps come in any order: messages through all kinds of exchanges, consumers with priorities and prefetch and exclusive
+ones, takings, all ways to give back, transactions, time that passes, queues that end with a lease or a connection,
+policies, deletions, a full disk, and kills, also in the middle of a step. Where the rules leave open what became of a
+message, a life ends.
 
 `make torture` runs many more of these lives, from a number of its own each time.
 """
@@ -19,14 +20,12 @@ from gateway.amqp.dead_letters import RETRY_MS
 from tests.support import amqp
 from tests.support.amqp_adopting import Adopting
 from tests.support.amqp_door import Message
+from tests.support.amqp_ending import NAMES, EndingQueues
 from tests.support.amqp_host import (
     COMMITS,
     CONFIRMS,
     KEYS,
     KINDS,
-    PASSING,
-    QUEUES,
-    Host,
     Later,
     TornError,
     deaths_of,
@@ -41,7 +40,7 @@ LIVES = int(os.environ.get("TORTURE_HOST_LIVES", "10"))
 STEPS = 60
 
 
-class Life(Host):
+class Life(EndingQueues):
     """The history of a virtual host."""
 
     # Messages
@@ -49,7 +48,7 @@ class Life(Host):
     def draw(self):
         self.sent += 1
         exchange = self.chance.choice(["", "", "", *KINDS])
-        key = self.chance.choice([*QUEUES, PASSING] if exchange == "" else KEYS)
+        key = self.chance.choice(NAMES if exchange == "" else KEYS)
         headers = {name: self.chance.choice([1, 2]) for name in "hi" if self.chance.random() < 0.5}
         ttl_ms = self.chance.choice([None, None, None, 1_000, 4_000])
         return Copy(
@@ -123,7 +122,8 @@ class Life(Host):
         assert returned == [number for _, is_returned, number in expected.values() if is_returned]
 
     def get(self):
-        client, name = self.chance.choice(self.clients), self.chance.choice([*self.oracle.queues])
+        client = self.chance.choice(self.clients)
+        name = self.chance.choice(self.names_for(client))
         no_ack = self.chance.random() < 0.2
         channel = self.chance.choice([CONFIRMS, COMMITS])
         self.note("get", client.number, channel, name, no_ack)
@@ -137,6 +137,7 @@ class Life(Host):
         ]
         client.buffer = [one for one in found if one not in answers]
         (answer,) = answers
+        self.oracle.queues[name].unused_ms = None
         if isinstance(answer, Message):
             self.given(client, name, answer, channel, None, no_ack=no_ack)
         else:
@@ -263,16 +264,22 @@ class Life(Host):
             self.world.now_ms += RETRY_MS  # for what found no room
             self.world.engine.left = None
         self.oracle.now_ms = self.world.now_ms
-        clients = self.clients
+        has_no_ack = any(no_ack for client in self.clients for _, no_ack in client.consumers.values())
         self.oracle.let_all_go()
         self.restart("kill")
         self.oracle.let_all_go()
         self.tick()
+        self.compare_names()
+        if not self.oracle.is_open:
+            self.oracle.is_open = has_no_ack
+            self.adopt(before, confirmed, was_full=was_full, committed=committed)
+
+    def adopt(self, before, confirmed, *, was_full, committed):
+        """Go on with what queues hold behind a step that was torn."""
         observed = self.observe()
         self.note(
             "confirmed", confirmed, committed, {n: [(m.body, deaths_of(m)) for m in ms] for n, ms in observed.items()}
         )
-        self.oracle.is_open |= any(no_ack for client in clients for _, no_ack in client.consumers.values())
         adopting = Adopting(before, self.oracle, was_full=was_full)
         adopting.take(observed)
         if not self.oracle.is_open:
@@ -314,8 +321,11 @@ class Life(Host):
 
     def read(self):
         """Read all that was ever in a queue, which takes nothing."""
-        name = self.chance.choice([*self.oracle.queues])
+        name = self.chance.choice(self.names_for())
+        if self.oracle.queues[name].has_exclusive:
+            return
         self.note("read", name)
+        self.oracle.queues[name].unused_ms = None
         reader = self.world.client().consume(name, "r", no_ack=True, arguments={"x-stream-offset": "first"})
         found = [(number_of(one), deaths_of(one)) for one in reader.messages()]
         reader.vanish()
@@ -376,6 +386,9 @@ class Life(Host):
             self.vanish,
             self.bind,
             self.unbind,
+            self.declare_ending,
+            self.declare_ending,
+            self.trespass,
         ]
         steps += [self.tear, self.tear, self.set_policy, self.purge, self.delete, self.end, self.end, self.look]
         for _ in range(STEPS):

@@ -172,14 +172,14 @@ class Host:
                 headers += (("i", 1),)
         return source, key, headers
 
-    def bind(self):
+    def bind(self, queue=None):
         source, key, headers = self.draw_binding()
-        is_queue = self.chance.random() < 0.75
-        name = self.chance.choice([*self.oracle.queues] if is_queue else [*KINDS])
+        is_queue = queue is not None or self.chance.random() < 0.75
+        name = queue or self.chance.choice([*self.oracle.queues] if is_queue else [*KINDS])
         method = Queue.Bind(queue=name, exchange=source, routing_key=key, arguments=dict(headers))
         if not is_queue:
             method = Exchange.Bind(destination=name, source=source, routing_key=key, arguments=dict(headers))
-        self.ok(method, Queue.BindOk if is_queue else Exchange.BindOk)
+        self.ok_of(name, method, Queue.BindOk if is_queue else Exchange.BindOk)
         self.oracle.bindings.add((source, is_queue, name, key, headers))
         self.note("bind", source, name, key, headers)
 
@@ -191,7 +191,7 @@ class Host:
         method = Queue.Unbind(queue=name, exchange=source, routing_key=key, arguments=dict(headers))
         if not is_queue:
             method = Exchange.Unbind(destination=name, source=source, routing_key=key, arguments=dict(headers))
-        self.ok(method, Queue.UnbindOk if is_queue else Exchange.UnbindOk)
+        self.ok_of(name, method, Queue.UnbindOk if is_queue else Exchange.UnbindOk)
         self.oracle.bindings.discard(binding)
         self.note("unbind", *binding)
 
@@ -220,22 +220,25 @@ class Host:
     # Consumers
 
     def consume(self):
-        client, name = self.chance.choice(self.clients), self.chance.choice([*self.oracle.queues])
-        if len(client.consumers) >= 3:
+        client = self.chance.choice(self.clients)
+        name, exclusive = self.chance.choice(self.names_for(client)), self.chance.random() < 0.15
+        if len(client.consumers) >= 3 or not self.may_consume(name, exclusive=exclusive):
             return
         client.tags += 1
         tag = f"c{client.tags}"
         prefetch, rank = self.chance.choice([1, 1, 2, 3, 0]), self.chance.choice([0, 0, 1, -1])
         no_ack = self.chance.random() < 0.15
-        self.note("consume", client.number, name, tag, prefetch, rank, no_ack)
+        self.note("consume", client.number, name, tag, prefetch, rank, no_ack, exclusive)
         arguments = {"x-priority": rank} if rank else {}
         client.peer.send(
             Basic.Qos(prefetch_count=prefetch),
-            Basic.Consume(queue=name, consumer_tag=tag, no_ack=no_ack, arguments=arguments),
+            Basic.Consume(queue=name, consumer_tag=tag, no_ack=no_ack, exclusive=exclusive, arguments=arguments),
         )
         room = None if no_ack or not prefetch else prefetch
         client.consumers[tag] = name, no_ack
-        self.oracle.queues[name].takers[client.number, tag] = Taker(rank, room, self.oracle.count())
+        queue = self.oracle.queues[name]
+        queue.takers[client.number, tag] = Taker(rank, room, self.oracle.count(), exclusive=exclusive)
+        queue.unused_ms = None
         self.settle()
 
     def cancel(self):
@@ -258,6 +261,7 @@ class Host:
         client.consumers.clear()
         for key in list(client.held):
             self.end_one(client, key, "give back")
+        self.end_owned(client)
         client.peer.vanish()
         self.maybe_tear()
         self.clients[client.number] = Client(self.world, client.number)
@@ -268,7 +272,7 @@ class Host:
     def purge(self):
         name = self.chance.choice([*self.oracle.queues])
         self.note("purge", name)
-        answer = self.ok(Queue.Purge(queue=name), Queue.PurgeOk)
+        answer = self.ok_of(name, Queue.Purge(queue=name), Queue.PurgeOk)
         assert answer.message_count == self.oracle.purge(name)
         self.settle()
 
@@ -276,13 +280,14 @@ class Host:
         name = self.chance.choice([*self.oracle.queues])
         self.note("delete", name)
         count = len(self.oracle.queues[name].ready)
-        answer = self.ok(Queue.Delete(queue=name), Queue.DeleteOk)
+        answer = self.ok_of(name, Queue.Delete(queue=name), Queue.DeleteOk)
         assert answer.message_count == count
         self.oracle.delete(name)
         for client in self.clients:
             for tag in [tag for tag, (queue, _) in client.consumers.items() if queue == name]:
                 del client.consumers[tag]
-        self.declare(name, durable=name != PASSING)
+        if name in (*QUEUES, PASSING):
+            self.declare(name, durable=name != PASSING)
         self.settle()
 
     def let_time_pass(self):
@@ -358,9 +363,12 @@ class Host:
     def counts(self, name):
         """Return how many messages of a queue are ready, and how many are not acknowledged."""
         shown = self.world.amqp.vhost.find(name)
-        answer = self.ok(Queue.Declare(queue=name, passive=True), Queue.DeclareOk)
+        answer = self.ok_of(name, Queue.Declare(queue=name, passive=True), Queue.DeclareOk)
         assert answer.consumer_count == len(self.oracle.queues[name].takers)
-        return answer.message_count, count_messages(self.world.broker, self.world.amqp.vhost, shown)[1]
+        return answer.message_count, self.unacked_count(shown)
+
+    def unacked_count(self, shown):
+        return count_messages(self.world.broker, self.world.amqp.vhost, shown)[1]
 
     def apply(self, waiting):
         """Let messages be given, those to each client in their order, and others go where none can be given."""

@@ -27,7 +27,7 @@ class Copy:
     deaths: list = field(default_factory=list)  # the latest first: reason, queue, count, exchange, key, expiration
     first_death: tuple = ()  # exchange, queue, reason
     stored_ms: int = 0
-    place: tuple = ()  # step, the queue that it died in or nothing, number
+    place: tuple = ()  # step, the queue that it died in (or refused it) or nothing, number
     level: int = 0
     given: int = 0  # times
     given_max: int = 0  # a kill in between leaves open whether it was given
@@ -41,6 +41,7 @@ class Taker:
     rank: int
     room: int | None
     order: int
+    exclusive: bool = False
 
 
 @dataclass
@@ -58,6 +59,8 @@ class Queue:
     policy: dict = field(default_factory=dict)
     left_in: int = 0  # the last step in which messages left it by themselves
     step: int = 0  # that is under way
+    owner: int | None = None  # the number of the client that has it to itself
+    unused_ms: int | None = None  # when it was first seen without use, where it goes by that
     has_order: bool = True  # of letters that come in one step from one queue
     levels: dict = field(default_factory=dict)  # in use, each with the step in which its first message came
 
@@ -102,6 +105,10 @@ class Queue:
         """Return those of `among` that may be the first: they come before all others, but for an order that is open."""
         among = list(self.ready.values()) if among is None else among
         return [one for one in among if not any(self.comes_before(other, one) for other in among if other is not one)]
+
+    @property
+    def has_exclusive(self):
+        return any(one.exclusive for one in self.takers.values())
 
     def room_left(self):
         """Return how many messages its consumers have room for, None for any number."""
@@ -258,7 +265,8 @@ class Oracle:
             if self.is_full(target):
                 self.refuse(target, letter)
             else:
-                uid = self.enter(target, letter, queue.name)
+                is_refused = reason == MAXLEN and self.is_refusing(queue)  # they wait beside those that it has
+                uid = self.enter(target, letter, f"{queue.name} refused" if is_refused else queue.name)
                 self.children.setdefault(one.uid, []).append(uid)
 
     # What clients do
@@ -315,6 +323,20 @@ class Oracle:
         self.gone += [(one.number, "deleted") for one in [*queue.ready.values(), *queue.unacked.values()]]
         self.bindings = {one for one in self.bindings if not (one[1] and one[2] == name)}
 
+    def end_leases(self):
+        """Delete queues that were unused for as long as they may be: what is looked at once a second."""
+        for queue in list(self.queues.values()):
+            lease_ms = queue.arguments.get("x-expires")
+            if lease_ms is None:
+                continue
+            if queue.takers:
+                queue.unused_ms = None
+            elif queue.unused_ms is None:
+                queue.unused_ms = self.now_ms
+            elif self.now_ms - queue.unused_ms >= lease_ms:
+                self.is_open |= any(self.is_leaving(one) for one in self.queues.values())  # before it goes, or after?
+                self.delete(queue.name)
+
     def let_all_go(self):
         while self.let_go():
             pass
@@ -362,6 +384,7 @@ class Oracle:
             queue.ready |= queue.unacked
             queue.unacked.clear()
             queue.takers.clear()
+            queue.unused_ms = None
 
 
 def is_cycle(name, deaths):
