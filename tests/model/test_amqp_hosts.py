@@ -2,8 +2,8 @@
 
 Steps come in any order: messages through all kinds of exchanges, consumers with priorities and prefetch and exclusive
 ones, takings, all ways to give back, transactions, time that passes, queues that end with a lease or a connection,
-policies, deletions, a full disk, and kills, also in the middle of a step. Where the rules leave open what became of a
-message, a life ends.
+readers of streams, policies, deletions, a full disk, and kills, also in the middle of a step. Where the rules leave open
+what became of a message, a life ends.
 
 `make torture` runs many more of these lives, from a number of its own each time.
 """
@@ -20,7 +20,7 @@ from gateway.amqp.dead_letters import RETRY_MS
 from tests.support import amqp
 from tests.support.amqp_adopting import Adopting
 from tests.support.amqp_door import Message
-from tests.support.amqp_ending import NAMES, EndingQueues
+from tests.support.amqp_ending import NAMES
 from tests.support.amqp_host import (
     COMMITS,
     CONFIRMS,
@@ -32,6 +32,7 @@ from tests.support.amqp_host import (
     number_of,
 )
 from tests.support.amqp_oracle import Copy
+from tests.support.amqp_streams import STREAM, StreamQueues
 from tests.support.engines import MAKERS
 from tests.support.mqtt_door import NOW_MS
 
@@ -40,7 +41,7 @@ LIVES = int(os.environ.get("TORTURE_HOST_LIVES", "10"))
 STEPS = 60
 
 
-class Life(EndingQueues):
+class Life(StreamQueues):
     """The history of a virtual host."""
 
     # Messages
@@ -48,7 +49,7 @@ class Life(EndingQueues):
     def draw(self):
         self.sent += 1
         exchange = self.chance.choice(["", "", "", *KINDS])
-        key = self.chance.choice(NAMES if exchange == "" else KEYS)
+        key = self.chance.choice([*NAMES, STREAM] if exchange == "" else KEYS)
         headers = {name: self.chance.choice([1, 2]) for name in "hi" if self.chance.random() < 0.5}
         ttl_ms = self.chance.choice([None, None, None, 1_000, 4_000])
         return Copy(
@@ -284,7 +285,9 @@ class Life(EndingQueues):
         adopting.take(observed)
         if not self.oracle.is_open:
             numbers = {*self.committed}
-            adopting.check(confirmed | (numbers if committed else set()), numbers)
+            confirmed |= numbers if committed else set()
+            adopting.check(confirmed, numbers)
+        self.adopt_stream(before, confirmed)
         self.settle()
 
     def read_confirms(self):
@@ -348,6 +351,7 @@ class Life(EndingQueues):
         data_dir = shutil.copytree(self.world.data_dir, self.folder / f"{self.ends}")
         world = Later(data_dir, self.world.now_ms, make_engine=self.make_engine)
         try:
+            self.check_stream(world, oracle.streams[STREAM])
             oracle.end_process()
             self.tick(world)
             peer = world.client()
@@ -389,6 +393,9 @@ class Life(EndingQueues):
             self.declare_ending,
             self.declare_ending,
             self.trespass,
+            self.read_stream,
+            self.read_next,
+            self.delete_stream,
         ]
         steps += [self.tear, self.tear, self.set_policy, self.purge, self.delete, self.end, self.end, self.look]
         for _ in range(STEPS):

@@ -175,7 +175,7 @@ class Host:
     def bind(self, queue=None):
         source, key, headers = self.draw_binding()
         is_queue = queue is not None or self.chance.random() < 0.75
-        name = queue or self.chance.choice([*self.oracle.queues] if is_queue else [*KINDS])
+        name = queue or self.chance.choice(sorted(self.oracle.names()) if is_queue else [*KINDS])
         method = Queue.Bind(queue=name, exchange=source, routing_key=key, arguments=dict(headers))
         if not is_queue:
             method = Exchange.Bind(destination=name, source=source, routing_key=key, arguments=dict(headers))

@@ -127,6 +127,7 @@ class Oracle:
         self.has_order = has_order  # of letters
         self.refused = []  # (queue, message): letters of the next turn
         self.queues = {}
+        self.streams = {}  # by name: all that came, those of one step from several places in no order
         self.kinds = {"": "default"}  # of exchanges
         self.alternates = {}
         self.bindings = set()  # (source, is to a queue, name, key, headers)
@@ -154,16 +155,19 @@ class Oracle:
 
     # Routes
 
+    def names(self):
+        return {*self.queues, *self.streams}
+
     def route(self, exchange, key, headers):
         """Return the names of the queues that a message reaches."""
         found, seen, waiting = set(), {exchange}, [exchange]
         while waiting:
             source = waiting.pop()
             if source == "":
-                found |= {key} & {*self.queues}
+                found |= {key} & self.names()
                 continue
             matched = [one for one in self.bindings if one[0] == source and self.matches(one, key, headers)]
-            found |= {name for _, is_queue, name, _, _ in matched if is_queue and name in self.queues}
+            found |= {name for _, is_queue, name, _, _ in matched if is_queue and name in self.names()}
             further = {name for _, is_queue, name, _, _ in matched if not is_queue}
             if not matched and source in self.alternates and self.alternates[source] in self.kinds:
                 further = {self.alternates[source]}
@@ -196,12 +200,22 @@ class Oracle:
     def publish(self, made):
         """Let a message come; return the queues that it reaches, and those that refuse it."""
         targets = self.route(made.exchange, made.key, made.headers)
+        reached = targets & {*self.streams}
+        for name in reached:
+            self.keep(name, made, "")
+        targets -= reached
         refusing = {name for name in targets if self.is_full(self.queues[name])}
         for name in targets - refusing:
             self.enter(self.queues[name], made, "")
         for name in refusing:
             self.refuse(self.queues[name], made)
-        return targets, refusing
+        return targets | reached, refusing
+
+    def keep(self, stream, made, source):
+        """Let a message come to a stream, which has it for good."""
+        one = copy.copy(made)
+        one.stored_ms, one.place = self.now_ms, (self.step, source, 0)
+        self.streams[stream].append(one)
 
     def is_full(self, queue):
         length = queue.term("x-max-length")
@@ -260,7 +274,9 @@ class Oracle:
         targets = {name for name in targets if not is_cycle(name, letter.deaths)}
         if not targets:
             self.gone.append((one.number, "unroutable"))
-        for target in map(self.queues.get, targets):
+        for name in targets & {*self.streams}:
+            self.keep(name, letter, queue.name)
+        for target in map(self.queues.get, targets - {*self.streams}):
             self.is_open |= self.is_refusing(target) and self.is_leaving(target)
             if self.is_full(target):
                 self.refuse(target, letter)
@@ -336,6 +352,10 @@ class Oracle:
             elif self.now_ms - queue.unused_ms >= lease_ms:
                 self.is_open |= any(self.is_leaving(one) for one in self.queues.values())  # before it goes, or after?
                 self.delete(queue.name)
+
+    def delete_stream(self, name):
+        del self.streams[name]
+        self.bindings = {one for one in self.bindings if not (one[1] and one[2] == name)}
 
     def let_all_go(self):
         while self.let_go():
