@@ -2,8 +2,8 @@
 
 Steps come in any order: messages through all kinds of exchanges, consumers with priorities and prefetch and exclusive
 ones, takings, all ways to give back, transactions, time that passes, queues that end with a lease or a connection,
-readers of streams, policies, deletions, a full disk, and kills, also in the middle of a step. Where the rules leave open
-what became of a message, a life ends.
+readers of streams, policies, deletions, a full disk, and kills, also in the middle of a step. Where the rules leave
+open what became of a message, a life ends.
 
 `make torture` runs many more of these lives, from a number of its own each time.
 """

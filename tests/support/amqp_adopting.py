@@ -37,7 +37,7 @@ class Adopting:
             queue.ever_is_known = False
             queue.levels = {}  # was the first message of one stored?
             queue.ready = {}
-            for message in observed[name]:
+            for number, message in enumerate(observed[name]):
                 one = self.find(name, message)
                 if one is None:
                     return
@@ -45,6 +45,8 @@ class Adopting:
                 least = one.given if queue.is_quorum() else min(one.given, 1)
                 assert given >= least, (name, one, given)
                 one.given = given
+                if one.uid in self.after.created:  # others may have come before it meanwhile
+                    one.place = *one.place[:2], number
                 queue.ready[one.uid] = one
 
     def find(self, name, message):
