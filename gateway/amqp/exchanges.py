@@ -126,7 +126,7 @@ class Exchange:
         """Return what a binding that leads from here says by its arguments.
 
         Raises:
-            AmqpError: PRECONDITION_FAILED: They ask for something that headers exchanges do not know.
+            AmqpError: PRECONDITION_FAILED: They ask for something that headers exchanges do not know, or are too many.
         """
         return parse_match(arguments) if self.rule == HEADERS else plain_terms(arguments)
 

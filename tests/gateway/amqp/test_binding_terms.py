@@ -8,7 +8,9 @@ from hypothesis import given, strategies as st
 
 from gateway.amqp.binding_terms import plain_terms
 from gateway.amqp.definition_draft import read_arguments
-from gateway.amqp.field_table import Field, read_table
+from gateway.amqp.errors import AmqpError
+from gateway.amqp.field_table import TABLE_FIELDS_MAX, Field, read_table
+from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.table_writer import encode_table
 
 values = st.recursive(
@@ -60,3 +62,24 @@ def test_numbers_without_a_word_in_json_are_texts(value):
 
 def test_bytes_that_are_no_text_are_told_escaped():
     assert json.loads(plain_terms({"a": Field("binary", b"\xffx")})) == {"a": "\\xffx"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [None] * TABLE_FIELDS_MAX,
+        [[None] * (TABLE_FIELDS_MAX // 2), [None] * (TABLE_FIELDS_MAX // 2)],
+        {str(number): None for number in range(TABLE_FIELDS_MAX)},
+        [{"a": None}] * (TABLE_FIELDS_MAX // 2),
+    ],
+    ids=["array", "arrays", "table", "tables"],
+)
+def test_arguments_that_hold_too_many_values_are_refused(value):
+    with pytest.raises(AmqpError, match="more than 256 values") as refused:
+        plain_terms(read_arguments({"a": value}))
+    assert refused.value.code == ReplyCode.PRECONDITION_FAILED
+
+
+def test_arguments_may_hold_as_many_values_as_a_table_has_fields():
+    values = [None] * (TABLE_FIELDS_MAX - 1)
+    assert json.loads(plain_terms(read_arguments({"a": values}))) == {"a": values}
