@@ -105,9 +105,10 @@ def _spans(host: Host, known: NextOffsets) -> Iterator[tuple[int, array[int]]]:
 def _changed(host: Host, first: int, offsets: array[int]) -> Iterator[int]:
     """Give the numbers of the queues in which something may be that grows too old, or that is done.
 
-    Passed over are those whose first message never grows too old, and of which the admin API knows that nothing came
-    and nobody opened them since (`QueueFigures`).
+    Passed over are those whose first message never grows too old, also by what a policy has come to say since, and of
+    which the admin API knows that nothing came and nobody opened them since (`QueueFigures`).
     """
     for number, (offset, done) in enumerate(zip(offsets, host.done[first : first + len(offsets)], strict=True), first):
-        if offset != done and not (done <= _STAYS and host.rows.figures.counted_at(number) == offset):
+        is_known = done <= _STAYS and host.rows.figures.counted_at(number) == offset
+        if offset != done and not (is_known and host.rows.queues[number].limit_ms < 0):
             yield number

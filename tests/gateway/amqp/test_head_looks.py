@@ -173,3 +173,18 @@ def test_a_queue_of_which_the_api_knows_all_is_not_looked_at(world, looked):
     world.now_ms += 100
     tend(world)
     assert {entry.name: entry.ready for entry in world.amqp.inventory().queues() if entry} == {"a": 1, "b": 1, "c": 0}
+
+
+@pytest.mark.here(reason="what lies in queues is told of messages that are here")
+def test_a_limit_that_a_policy_gives_holds_where_the_api_asks_before_the_next_look(world):
+    peer, vhost = world.client(), world.amqp.vhost
+    peer.declare("q")
+    peer.publish(b"x", key="q")
+    tend(world)
+    before = dict(world.amqp.vhosts.floors())
+    world.amqp.vhosts.put_policy(Policy("/", "short", "q", {"message-ttl": 100}))
+    list(HeldFigures(vhost).take_in(0, 1))
+    world.now_ms += 100
+    tend(world)
+    after = dict(world.amqp.vhosts.floors())
+    assert [after[ref] - before[ref] for ref in after] == [1]
