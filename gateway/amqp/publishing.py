@@ -176,6 +176,7 @@ class Publisher:
             if router.made_count != made_count:
                 if transport is not None and transport.is_share_over():
                     batch.count = self._first_of(batch, i)
+                    del batch.topics[i:]  # what is added by headers stands beside its route
                     break
                 made_count = router.made_count
             target = self._targets.young.get(raw) if not copies else self._find_target(raw, copies.get(i, ()), None)

@@ -243,3 +243,19 @@ def test_the_exchange_of_topics_counts_what_devices_publish_too(world):
     device.publish(b"plant/1", b"y")
     assert flow_of(world, "amq.topic") == (3, 2)
     assert world.amqp.vhost.exchanges.flow.published_in == 3
+
+
+def test_messages_for_headers_before_a_turn_that_is_over_go_where_they_belong(world):
+    peer = world.client()
+    peer.confirms().call(Exchange.Declare(exchange="h", exchange_type="headers"))
+    names = [f"q{number}" for number in range(9)]
+    for name in ("h1", *names):
+        peer.declare(name)
+    peer.call(Queue.Bind(queue="h1", exchange="h", arguments={"x-match": "all", "a": 1}))
+    peer.transport.share, peer.transport.steps = 2, 0
+    sends = [amqp.publish(1, b"x", key=name) for name in names]
+    peer.write(amqp.publish(1, b"h", exchange="h", headers={"a": 1}), *sends)
+    peer.transport.share = None
+    world.turn()
+    assert peer.take()[-1].delivery_tag == 1 + len(names)
+    assert [peer.declare(name, passive=True).message_count for name in ("h1", *names)] == [1] * 10
