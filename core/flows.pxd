@@ -3,6 +3,9 @@ import cython
 from core.message cimport PublishBatch, Route
 
 
+cdef Py_ssize_t _UNSEEN_MAX
+
+
 @cython.final
 cdef class Flow:
     cdef public long long published_in
@@ -22,6 +25,7 @@ cdef class Flows:
     cdef readonly Flow topics
     cdef readonly long long changes
     cdef list _moving
+    cdef bint _is_seen
 
     cpdef add(self, Flow flow, Py_ssize_t messages, Py_ssize_t copies)
 

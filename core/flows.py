@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from core.message import PublishBatch
 
+UNSEEN_MAX = 1_024  # flows that are known to move where nobody has looked: without an admin door nobody does
+_UNSEEN_MAX = UNSEEN_MAX
+
 
 class Flow:
     """What was published at one place since the start; copies are the entries that routes led to in light queues.
@@ -44,18 +47,19 @@ class Flows:
     `changes` goes up with each look that may have found other rates than the one before.
     """
 
-    __slots__ = ("_moving", "changes", "topics")
+    __slots__ = ("_is_seen", "_moving", "changes", "topics")
 
     def __init__(self) -> None:
         self.changes = 0
         self.topics = Flow()
         self._moving: list[Flow] = []
+        self._is_seen = False  # somebody looks
 
     def add(self, flow: Flow, messages: int, copies: int) -> None:
         """Count messages of a flow, and the copies that they became."""
         flow.published_in += messages
         flow.published_out += copies
-        if not flow.is_moving:
+        if not flow.is_moving and (self._is_seen or len(self._moving) < _UNSEEN_MAX):
             flow.is_moving = True
             self._moving.append(flow)
         if flow.whole is not None:
@@ -116,6 +120,7 @@ class Flows:
 
     def look(self, passed_s: float) -> None:
         """Find the rates of all that moved in the last `passed_s` seconds, above 0; those that stand have none."""
+        self._is_seen = True
         self.changes += 1 if self._moving else 0
         for flow in self._moving:
             flow.look(passed_s)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from core.flows import Flow, Flows
+from core.flows import UNSEEN_MAX, Flow, Flows
 from core.message import DispatchSet, PublishBatch, RefRoom, Route
 
 
@@ -74,3 +74,17 @@ def test_it_is_told_when_rates_may_be_others():
     assert flows.changes == 2
     flows.look(1.0)
     assert flows.changes == 2
+
+
+def test_where_nobody_looks_at_rates_only_some_flows_are_kept_for_that():
+    flows, found = Flows(), [Flow() for _ in range(UNSEEN_MAX + 1)]
+    for flow in found:
+        flows.add(flow, 1, 1)
+    assert [flow.is_moving for flow in found] == [True] * UNSEEN_MAX + [False]
+    flows.look(1.0)
+    for flow in found:
+        flows.add(flow, 3, 3)
+    assert all(flow.is_moving for flow in found)
+    flows.look(1.0)
+    assert found[0].rate_in == 3.0
+    assert found[-1].published_in == 4

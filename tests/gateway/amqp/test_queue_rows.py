@@ -11,6 +11,7 @@ from pamqp.commands import Queue
 
 from gateway.amqp import queue_rows
 from gateway.amqp.queue_rows import NextOffsets, QueueRows
+from tests.support import amqp
 
 
 def take_in(rows):
@@ -339,6 +340,15 @@ def test_queues_that_are_opened_or_read_are_found_until_nobody_uses_them(world):
     peer.call(Queue.Delete(queue="b"))
     assert in_use() == ["c", "s"]
     assert rows.find_in_use(3, 4) == []
+
+
+def test_a_queue_that_has_a_number_before_it_is_open_is_found_once_it_is(world):
+    peer, vhost = world.client(), world.amqp.vhost
+    peer.begin(amqp.method(1, Queue.Declare(queue="p", arguments={"x-max-priority": 2})))
+    take_in(vhost.rows)
+    world.turn()
+    vhost.rows.note_opened(vhost.pops.opened)
+    assert [vhost.rows.queues[number].name for number in vhost.rows.find_in_use(0, 1)] == ["p"]
 
 
 def test_rows_that_others_took_the_place_of_leave_it_to_those_to_note_what_is_opened(world):
