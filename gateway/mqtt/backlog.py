@@ -205,9 +205,7 @@ class Backlog(Reader):
         offset = window.offset_of(number)
         if subscription is None:
             return self._read_owed(number, offset, one)
-        wanted = min(count_max, self.resend_until - number)
-        if session.receive_max:
-            wanted = min(wanted, session.receive_max - window.unacked_before(number))
+        wanted = min(count_max, self.resend_until - number, window.room_at(number))
         wanted = window.run_length(number, wanted)
         if self._broker.read(subscription.queue_ref, offset, batch, wanted, READ_BYTES_MAX) == AWAY:
             self._parked_on = subscription.queue_ref

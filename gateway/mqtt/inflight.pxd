@@ -106,5 +106,7 @@ cdef class InflightWindow:
     @cython.locals(count="long long", one="long long")
     cpdef long long unacked_before(self, long long number) except -1
 
+    cpdef long long room_at(self, long long number) except? -1
+
     @cython.locals(count="long long", source=int, state=int, offset="long long", slot=Py_ssize_t, is_next=bint)
     cpdef long long run_length(self, long long number, long long count_max) except -1

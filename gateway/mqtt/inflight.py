@@ -309,6 +309,15 @@ class InflightWindow:
                 count += 1
         return count
 
+    def room_at(self, number: int) -> int:
+        """Return how many messages from `number` on may be sent again, with those before it in flight.
+
+        A process before may have left more than may be in flight: it forgot acknowledgements that overtook others.
+        """
+        if self.head - self.tail - self.done_count <= self.window_max:
+            return self.window_max  # all of them
+        return self.window_max - self.unacked_before(number)
+
     def run_length(self, number: int, count_max: int) -> int:
         """Return how many messages from `number` on are not acknowledged and follow each other in one queue."""
         count = 1

@@ -109,7 +109,7 @@ class Redelivery(Desk):
             if number >= backlog.resend_until:
                 backlog.resend_from = backlog.resend_until
                 return 0
-            if session.receive_max and window.unacked_before(number) >= session.receive_max:
+            if window.room_at(number) <= 0:
                 return 0  # an acknowledgement wakes it
             if window.state_of(number) == EXACT_RECEIVED:
                 backlog.resend_from = number + 1

@@ -122,6 +122,26 @@ def test_retained_messages_are_still_owed_where_a_kill_leaves_the_subscription(t
     world.close()
 
 
+def test_what_a_kill_brings_again_is_in_flight_within_the_limit(tmp_path):
+    world = World(tmp_path / "before", inflight_max=2)
+    names = [b"r/%d" % i for i in range(5)]
+    world.client(b"p").send(*[publish(one, one, qos=1, packet_id=i + 1, retain=True) for i, one in enumerate(names)])
+    peer = world.client(b"s", clean=False)
+    assert len(peer.send(subscribe(1, (b"r/#", 1))).take_deliveries()) == 2
+    for number in (2, 3, 4):  # acknowledgements that overtake the first message are not written down
+        assert len(peer.send(puback(number)).take_deliveries()) == 1
+    world.data_dir = shutil.copytree(world.data_dir, tmp_path / "after")
+    world.close()
+    world.open()
+    peer = world.connect(b"s", clean=False)
+    got = peer.take_deliveries()
+    assert [one.body for one in got] == names[:2]
+    for i in range(5):
+        got += peer.send(puback(got[i].packet_id)).take_deliveries()
+    assert [(one.body, one.dup) for one in got] == [(name, True) for name in names]
+    world.close()
+
+
 def test_a_subscription_made_anew_is_owed_all_retained_messages_once_more(make_world):
     world = make_world(inflight_max=2)
     names = [b"r/%d" % i for i in range(4)]

@@ -44,6 +44,17 @@ def test_identifiers_follow_the_order_of_sending():
     assert window.room() == 6
 
 
+def test_more_than_may_be_in_flight_is_sent_again_in_parts():
+    window = make(4)
+    window.push(batch_of([10, 11, 12, 13]), 1)
+    window.window_max = 2
+    assert [window.room_at(number) for number in range(4)] == [2, 1, 0, -1]
+    ack(window, 2)
+    assert [window.room_at(number) for number in (0, 2, 3)] == [2, 1, 0]
+    ack(window, 1)
+    assert window.room_at(3) == 2
+
+
 def test_acknowledged_in_order_moves_the_floor():
     window = make()
     window.push(batch_of([10, 11, 12]), 1)
@@ -166,6 +177,7 @@ def test_window_agrees_with_a_plain_model_over_the_turn_of_identifiers(data):
         assert window.room() == 50 - len(model)
         middle = (window.tail + window.head) // 2
         assert window.unacked_before(middle) == sum(number < middle for number in unacked)
+        assert window.room_at(middle) == window.window_max  # no more than that are in it
         assert [number % ID_COUNT + 1 for number in unacked] == list(model)
 
 
