@@ -160,6 +160,7 @@ class Client(Sighting):
     def unsubscribe(self, topic_filter):
         make = mqtt.unsubscribe_5 if self.is_5 else mqtt.unsubscribe
         self.life.oracle.unsubscribe(self.session, topic_filter)
+        self.again = [one for one in self.again if one.state != DONE]
         self.peer.send(make(self.next_id(), topic_filter))
         self.observe()
         self.take_answer(0xB0)

@@ -91,6 +91,7 @@ class Subscription:
     group: Group | None = None
     copies: list = field(default_factory=list)
     is_ended: bool = False
+    held: list = field(default_factory=list)  # copies at QoS 1 that were under way when it ended
 
     @property
     def plain(self):
@@ -190,6 +191,7 @@ class Oracle:
         for copy in found.copies:
             if copy.state == WAITING or copy.is_adrift:
                 copy.state, copy.may_come = DONE, copy.is_adrift and copy.qos == 2
+        found.held = [one for one in found.unacknowledged() if one.qos == 1]
         self._leave_group(found)
         session.ended.append(found)
 
@@ -272,8 +274,9 @@ class Oracle:
     def kill(self, now_ms):
         """Note that the process was killed: acknowledgements that overtook older messages may be forgotten."""
         for session in [*self.sessions.values()]:
-            for copy in [copy for one in session.ended for copy in one.unacknowledged()]:
-                copy.may_come = True  # the lives at QoS 2 look at that
+            for one in [one for one in session.ended if one.unacknowledged()]:
+                for copy in one.unacknowledged() + one.held:
+                    copy.may_come = True  # the lives at QoS 2 look at that
             if not session.expiry_s or not session.is_durable:
                 self.end_session(session)
                 continue
@@ -296,6 +299,10 @@ class Oracle:
         What was sent behind something that is still under way is read again, and left out if the QoS stays.
         """
         seen = {one.message for one in subscription.unacknowledged() if one.is_catch_up and one.qos == 2}
+        if subscription.unacknowledged():  # what was too large for the client beside them may be read again
+            for copy in subscription.copies:
+                if copy.state == DONE and copy.message.is_large and not copy.was_sent:
+                    copy.state, copy.may_come = WAITING, True
         is_behind = False
         for copy in subscription.copies:
             is_behind |= copy.state in {SENT, RECEIVED}
