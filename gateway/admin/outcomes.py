@@ -123,7 +123,8 @@ class Outcomes:
         ending = self._find_ending(fate)
         is_kept = self._is_kept(fate, passed)
         letter = None
-        begins = passed.from_ms > 0 or (is_kept and self._knows_beginning(fate))  # of a reader that was there already
+        # A look before the start may be one at an earlier reader of the name, which ended.
+        begins = passed.from_ms > self._view.since_ms or (is_kept and self._knows_beginning(fate))
         or_else = [way for way in fate.or_else if way != SUBSCRIBED_LATER or not begins]
         is_known = done_as in {OWN, AWAY, SUBSCRIBED_LATER} or (is_kept and not or_else)
         if ending is not None or not is_known or not done_as.startswith(("acknowledged", SENT)):

@@ -79,6 +79,7 @@ class HeadLooks:
     def _look(self, host: Host, number: int, next_offset: int, now_ms: int) -> int:
         """Look at one queue; return what is to be noted of it in `done`."""
         queue = host.rows.queues[number]
+        host.rows.touched[number] = 0
         if queue.is_deleted:
             return next_offset
         offset = self._pops.floor(queue.light_name, queue.first_offset)
@@ -105,10 +106,11 @@ def _spans(host: Host, known: NextOffsets) -> Iterator[tuple[int, array[int]]]:
 def _changed(host: Host, first: int, offsets: array[int]) -> Iterator[int]:
     """Give the numbers of the queues in which something may be that grows too old, or that is done.
 
-    Passed over are those whose first message never grows too old, also by what a policy has come to say since, and of
-    which the admin API knows that nothing came and nobody opened them since (`QueueFigures`).
+    Passed over are those whose first message never grows too old, and of which the admin API knows that nothing came
+    (`QueueFigures`), where nobody opened them since the last look and their terms are the same: the API may have asked
+    them anew after that.
     """
+    counted_at, touched = host.rows.figures.counted_at, host.rows.touched
     for number, (offset, done) in enumerate(zip(offsets, host.done[first : first + len(offsets)], strict=True), first):
-        is_known = done <= _STAYS and host.rows.figures.counted_at(number) == offset
-        if offset != done and not (is_known and host.rows.queues[number].limit_ms < 0):
+        if offset != done and not (done <= _STAYS and not touched[number] and counted_at(number) == offset):
             yield number

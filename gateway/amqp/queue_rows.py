@@ -65,6 +65,7 @@ class QueueRows:
         self.gone = array("i")  # numbers of those that are deleted, as they went
         self.figures = QueueFigures()
         self._in_use = bytearray()  # by number: whether it was opened, and may be so still
+        self.touched = bytearray()  # by number: whether it was opened or ruled since its first message was looked at
         self.is_retired = False  # others have taken its place, and give the numbers now
         self._texts: list[str] = []  # by block that is full: its names
         self._refs = array("i")  # by number, of whole blocks
@@ -148,6 +149,7 @@ class QueueRows:
             if queue.is_deleted:
                 self.gone.append(number)
             self._in_use.append(queue.opened is not None or queue.is_stream)
+            self.touched.append(0)
         self.queues += newer
 
     def note_gone(self, queue: SharedQueue) -> None:
@@ -165,7 +167,7 @@ class QueueRows:
             row = queue.row if isinstance(queue, SharedQueue) else -1
             if 0 <= row < len(self.queues) and self.queues[row] is queue:
                 self.figures.forget(row)
-                self._in_use[row] = 1
+                self._in_use[row] = self.touched[row] = 1
         opened.clear()
 
     def find_in_use(self, first: int, end: int) -> list[int]:

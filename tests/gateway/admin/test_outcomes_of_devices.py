@@ -259,3 +259,25 @@ async def test_when_one_was_acknowledged_and_who_was_there_is_known_after_a_rest
     async with managed_gateway(tmp_path) as (_, client):
         await client._transport.app.state.view.activity.look()
         assert await _fates_of_newest(client) == before
+
+
+async def test_a_look_at_a_group_that_ended_says_nothing_of_one_with_its_name_after_a_restart(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client), subscribe(gateway, "other", "plant/#"):
+        activity = client._transport.app.state.view.activity
+        for body in ("for the first", "between them", "for the second"):
+            if body != "between them":
+                async with _client(gateway, "device") as device:
+                    await device.subscribe("$share/crew/plant/#", qos=1)
+                    await publish(client, "amq.topic", "plant.1", body, {"delivery_mode": 2})
+                    await anext(device.messages)
+                    await device.unsubscribe("none")  # the acknowledgement came before its answer
+                    await activity.look()
+                    if body == "for the first":
+                        await device.unsubscribe("$share/crew/plant/#")
+            else:
+                await publish(client, "amq.topic", "plant.1", body, {"delivery_mode": 2})
+    async with managed_gateway(tmp_path) as (gateway, client):
+        await client._transport.app.state.view.activity.look()
+        print([(one["outcome"], one["from_ms"], one["until_ms"]) for one in await _group_fates(client)])
+        _, between, _ = await _group_fates(client)
+        assert between["outcome"] == "acknowledged or subscribed later"

@@ -188,3 +188,18 @@ def test_a_limit_that_a_policy_gives_holds_where_the_api_asks_before_the_next_lo
     tend(world)
     after = dict(world.amqp.vhosts.floors())
     assert [after[ref] - before[ref] for ref in after] == [1]
+
+
+@pytest.mark.here(reason="what lies in queues is told of messages that are here")
+def test_what_grows_too_old_behind_a_message_is_let_go_of_where_the_api_asked_before_the_next_look(world):
+    peer, held = world.client(), HeldFigures(world.amqp.vhost)
+    queue = peer.declare("q") and world.amqp.vhost.find("q")
+    peer.publish(b"1", key="q").publish(b"2", key="q", expiration="100")
+    tend(world)
+    assert list(held.read(0, 1, is_seen=True).ready) == [2]
+    assert peer.call(Basic.Get(queue="q", no_ack=True)).body == b"1"
+    queue.rest()
+    assert list(held.read(0, 1, is_seen=True).ready) == [1]
+    world.now_ms += 100
+    tend(world)
+    assert list(held.read(0, 1, is_seen=True).ready) == [0]
