@@ -77,9 +77,11 @@ class KeptLooks:
             for reader in self._trail.readers():
                 (look,) = self._trail.latest(reader, 1)
                 if self._kept.get(reader) != (look.next_offset, look.floor):
-                    for record in self._records_of(reader, [look]):
+                    records = self._records_of(reader, [look])
+                    for record in records:
                         self._journal.append_many(record, len(record))
-                    self._kept[reader] = look.next_offset, look.floor
+                    if records:  # which bound what is known of them: they fill the journal until it is compacted
+                        self._kept[reader] = look.next_offset, look.floor
                 await steps.rest()
             if self._journal.bytes_used > self._compact_at:
                 await self._compact(steps)

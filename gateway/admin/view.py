@@ -46,7 +46,15 @@ from gateway.net.descriptors import Capacity
 from gateway.process.memory import MemoryWatch
 from gateway.retention import LogFiles
 from gateway.rocketmq.door import RocketmqDoor
+from gateway.rocketmq.topic_table import OWN_GROUPS
 from gateway.settings.models import GatewaySettings
+
+_OWN_GROUPS = OWN_GROUPS.decode()  # begins the names of official brokers' own, and of the gateway's
+
+
+def of_users(groups: Iterator[GroupEntry | None]) -> Iterator[GroupEntry | None]:
+    """Give the groups but those by which the gateway keeps how far it is itself; None is a look in vain."""
+    return (None if entry is not None and entry.group.startswith(_OWN_GROUPS) else entry for entry in groups)
 
 
 class AdminView:
@@ -149,7 +157,7 @@ class AdminView:
 
     def _groups(self) -> Iterator[GroupEntry | None]:
         for door in self.doors.values():
-            yield from door.inventory().groups()
+            yield from of_users(door.inventory().groups())
 
     def _count_channels(self) -> Iterator[int]:
         return (len(channels_of(connection)) for connection in take_each(self.amqp.connections))

@@ -79,8 +79,7 @@ class SharedQueue(Reader):
         self.name = name
         self.light_name = light_name
         self.is_durable = durable
-        self.is_auto_delete = auto_delete
-        self.owner = owner
+        self.is_auto_delete, self.owner = auto_delete, owner
         self.arguments = arguments or _NO_ARGUMENTS
         self._pops = pops
         self.hold_to(ruling)
@@ -94,10 +93,9 @@ class SharedQueue(Reader):
         self.is_open = False  # it is this gateway's, and its ends are known: before, nothing is asked of `pop`
         self.is_passing = False  # its light queue is another's when it is gone
         self._broker, self._burial = broker, burial
-        self._expiries = expiries
+        self._expiries, self._stored = expiries, stored
         self._due_ms = -1  # when it is called next because its first message outlives its time, or -1
         self._trim = StreamTrim(broker) if self.is_stream else None
-        self._stored = stored
         self.opened: Shared | None = None  # `pop`, where it was asked for and does not rest
         self._levels: LevelledQueue | None = None  # the same, of a queue with priorities
         self._is_parked = False
@@ -152,6 +150,8 @@ class SharedQueue(Reader):
     def start_empty(self) -> None:
         """Begin after what the light queue holds: a new queue of an old name does not see the old one's messages."""
         self.first_offset = self._broker.max_offset(self._broker.intern_queue(self.light_name))
+        if self.row >= 0:  # somebody asked what lies in it before, and was told of another's of this name
+            self._pops.opened.append(self)
         if self.is_watched or self.is_stream or self.terms.priority_max > 0:
             self.opened = self._open(is_new=True)  # any other is opened with its first message or consumer
 

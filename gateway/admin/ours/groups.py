@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from itertools import chain
 from typing import Annotated, Literal
 
@@ -19,13 +18,12 @@ from gateway.admin.ours.reading import find_offset
 from gateway.admin.paths import PathName
 from gateway.admin.routes import Routes
 from gateway.admin.steps import walk
-from gateway.admin.view import AdminView, View
+from gateway.admin.view import AdminView, View, of_users
 from gateway.inventory import GroupEntry
 from gateway.rocketmq.moved_places import note_moved
 from gateway.rocketmq.topic_table import DEAD_PREFIX, queue_key
 
 GROUPS = Routes()
-OWN_PREFIX = "CID_RMQ_SYS_"  # of groups that are official brokers' own, and the gateway's
 MEMBERS_MAX = 100  # told by name
 GroupDoor = Literal["mqtt", "rocketmq"]
 Whole = Annotated[int | None, Field(ge=0, le=2**62)]
@@ -66,7 +64,7 @@ async def list_groups(
         return await answer_list(asked, GROUP, ())
     doors = [one for name, one in view.doors.items() if door in {None, name}]
     groups = chain.from_iterable(one.inventory().groups() for one in doors)
-    return await answer_list(asked, GROUP, groups if internal else _of_users(groups))
+    return await answer_list(asked, GROUP, groups if internal else of_users(groups))
 
 
 @GROUPS.get("/groups/{group}")
@@ -153,10 +151,6 @@ async def _refuse_shared(view: AdminView, group: str) -> None:
             raise bad_request(
                 f"group '{group}' is one of MQTT's shared subscriptions: it goes on where its members are"
             )
-
-
-def _of_users(groups: Iterator[GroupEntry | None]) -> Iterator[GroupEntry | None]:
-    return (None if entry is not None and entry.group.startswith(OWN_PREFIX) else entry for entry in groups)
 
 
 def _tell(entry: GroupEntry) -> Item:

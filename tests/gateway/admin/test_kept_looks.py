@@ -29,6 +29,7 @@ async def test_looks_are_known_in_later_processes_with_who_was_there():
         for reader in (ONE, LONG, OTHER):
             trail.note(reader, at_ms, place, place, by)
         await looks.keep(at_ms, Steps())
+    assert looks._kept.keys() == {ONE, LONG}  # nothing is kept of a reader that is not written down
     for _ in range(2):
         trail, looks = await _start(journal)
         for reader in (ONE, LONG):

@@ -278,6 +278,5 @@ async def test_a_look_at_a_group_that_ended_says_nothing_of_one_with_its_name_af
                 await publish(client, "amq.topic", "plant.1", body, {"delivery_mode": 2})
     async with managed_gateway(tmp_path) as (gateway, client):
         await client._transport.app.state.view.activity.look()
-        print([(one["outcome"], one["from_ms"], one["until_ms"]) for one in await _group_fates(client)])
         _, between, _ = await _group_fates(client)
         assert between["outcome"] == "acknowledged or subscribed later"

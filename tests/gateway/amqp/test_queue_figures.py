@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from pamqp.commands import Queue
+
+from gateway.admin.rosters.held_figures import HeldFigures
 from gateway.amqp.queue_figures import BLOCK, QueueFigures
 
 
@@ -21,3 +24,17 @@ def test_what_is_forgotten_of_one_queue_stays_known_of_others():
     figures.forget(BLOCK + 3)
     figures.forget(5 * BLOCK)  # of which nothing was known
     assert (list(block.counted_at[3:5]), list(block.seen_at[3:5])) == ([-1, 9], [-1, 9])
+
+
+def test_a_queue_that_was_asked_while_it_was_being_opened_begins_empty(world):
+    peer, vhost, held = world.client(), world.amqp.vhost, HeldFigures(world.amqp.vhost)
+    peer.declare("q")
+    peer.publish(b"1", b"2", key="q")
+    peer.call(Queue.Delete(queue="q"))
+    world.turn()
+    queue = vhost.add("q", durable=True, auto_delete=False, owner=None, arguments={})
+    list(vhost.rows.take_in())
+    held.read(queue.row, queue.row + 1, is_seen=False)
+    world.turn()
+    assert queue.is_open
+    assert list(held.read(queue.row, queue.row + 1, is_seen=False).ready) == [0]
