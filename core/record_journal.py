@@ -11,6 +11,7 @@ class RecordJournal(Protocol):
     """An append-only file of small records, as the store's journals are."""
 
     path: Path
+    is_damaged: bool  # whether something that was written may not be among the records, as it was opened
 
     @property
     def bytes_used(self) -> int:

@@ -28,7 +28,7 @@ RUNS_MAX = 128  # of one reader, the latest
 ALL_RUNS_MAX = 65_536  # of all readers, 40 bytes each
 COMPACT_BYTES_MIN = 1 << 20
 COMPACT_RATIO = 4  # a compaction is due when the journal is so many times what the last one left
-STEP_READERS = 4  # copied by a compaction with each run that is noted
+STEP_READERS = 1  # copied by a compaction each time something is noted, of at most RUNS_MAX runs: half a millisecond
 NEVER_MS = 1 << 62  # no message is stored later
 AT_0 = 1 << 63  # in a code: it counts for messages at QoS 0 alone
 BOOT, STOP, CLEAR, NAME, RUN, TRIM, LOSE, FORGET = range(1, 9)
@@ -42,12 +42,13 @@ _SIZES = {BOOT: _BOOT, STOP: _KIND, CLEAR: _KIND, NAME: _NAME, RUN: _RUN, TRIM: 
 
 
 class _Runs:
-    __slots__ = ("columns", "forgotten_ms", "lost_until", "number")
+    __slots__ = ("columns", "forgotten_ms", "is_named", "lost_until", "number")
 
     def __init__(self, number: int, forgotten_ms: int) -> None:
         self.number = number
         self.forgotten_ms = forgotten_ms  # when readers were last forgotten before this one came, as it may have been
         self.lost_until = 0
+        self.is_named = False  # in the journal: there may have been no room for its name
         self.columns = array("q")
 
 
@@ -93,7 +94,7 @@ class LastingEndings:
             now_ms: The time.
         """
         self._now_ms = now_ms
-        is_whole = self._was_stopped or (0 < boot == self._read_boot)
+        is_whole = not self._journal.is_damaged and (self._was_stopped or (0 < boot == self._read_boot))
         if not is_whole or self.since_ms == NEVER_MS:
             self.since_ms = now_ms
             self._forget_all()
@@ -118,15 +119,22 @@ class LastingEndings:
         for i in range(count):
             offset = offsets[i]
             if offset != end:
-                self.note_run(reader, first, end, reason, now_ms)
+                self._note_run(reader, first, end, reason, now_ms)
                 first = offset
             end = offset + 1
         self.note_run(reader, first, end, reason, now_ms)
 
     def note_run(self, reader: Reader, first: int, end: int, reason: str, now_ms: int) -> None:
-        """Note that the messages from an offset to before another ended for a reason."""
-        if first >= end:
-            return
+        """Note that the messages from an offset to before another ended for a reason; a moment of 0 is not known."""
+        if first < end:
+            self._note_run(reader, first, end, reason, now_ms)
+            self._compact()
+
+    def pass_time(self, now_ms: int) -> None:
+        """Say that it may be as late as that until the next call: where moments of runs are not known."""
+        self._now_ms = max(self._now_ms, now_ms)
+
+    def _note_run(self, reader: Reader, first: int, end: int, reason: str, now_ms: int) -> None:
         self._now_ms = max(self._now_ms, now_ms)
         runs = self._take(_digest(reader))
         self._add(runs, first, end, self._number(reason), now_ms)
@@ -141,6 +149,7 @@ class LastingEndings:
         if runs is not None and self._counts_from(runs, offset):
             self._cut(runs, offset)
             self._write(_AT.pack(TRIM, runs.number, offset))
+            self._compact()
 
     def find(self, queue: bytes, reader: bytes, offset: int, *, is_at_0: bool = False) -> Ending | None:
         """Return how a message ended, as far as that is kept; None: it was acknowledged, if `is_kept`.
@@ -174,12 +183,14 @@ class LastingEndings:
     def _take(self, digest: bytes) -> _Runs:
         """Return the runs of a reader, which are the newest now."""
         runs = self._kept.pop(digest, None)
+        readers_max = READERS_MAX if runs is not None else READERS_MAX - 1
+        while self._kept and (len(self._kept) > readers_max or self._run_count >= ALL_RUNS_MAX):
+            self._forget(next(iter(self._kept)))
         if runs is None:
-            while self._kept and (len(self._kept) >= READERS_MAX or self._run_count >= ALL_RUNS_MAX):
-                self._forget(next(iter(self._kept)))
             self._numbers += 1
-            runs = self._kept[digest] = _Runs(self._numbers, self._forgotten_ms)  # before a compaction begins with it
-            self._write(_NAME.pack(NAME, runs.number, digest, runs.forgotten_ms))
+            runs = _Runs(self._numbers, self._forgotten_ms)
+        if not runs.is_named:
+            runs.is_named = self._write(_NAME.pack(NAME, runs.number, digest, runs.forgotten_ms))
         self._kept[digest] = runs
         return runs
 
@@ -229,10 +240,13 @@ class LastingEndings:
 
     # On disk
 
-    def _write(self, record: bytes) -> None:
-        """Append a record. Where there is no room, nothing is known of what was stored before there is some."""
+    def _write(self, record: bytes) -> bool:
+        """Append a record; return whether it is written.
+
+        Where there is no room, nothing is known of what was stored before there is some.
+        """
         if not self._boot:
-            return
+            return False
         try:
             if self._is_full:
                 self.since_ms = self._now_ms
@@ -241,14 +255,21 @@ class LastingEndings:
                 self._compact_at = 0  # what is in memory is right, what was written lacks something
             self._journal.append_many(record, len(record))
             self._is_full = False
-            self._compact()
         except DiskFullError as error:
             if not self._is_full:
                 LOGGER.warning("cannot write how messages of sessions and groups ended: %s", error)
             self._is_full = True
+        return not self._is_full
 
     def _compact(self) -> None:
-        """Begin a compaction where one is due, or go on with one."""
+        """Begin a compaction where one is due, or go on with one: once all that is known is in memory."""
+        if self._boot and not self._is_full:
+            try:
+                self._copy_some()
+            except DiskFullError as error:  # the journal is as it was
+                LOGGER.warning("cannot make the journal smaller of how messages ended: %s", error)
+
+    def _copy_some(self) -> None:
         journal = self._journal
         if not journal.is_compacting:
             if journal.bytes_used <= self._compact_at:
@@ -302,6 +323,7 @@ class LastingEndings:
                 self._numbers = max(self._numbers, number)
                 if names[number] not in self._kept:
                     self._kept[names[number]] = _Runs(number, forgotten_ms)
+                self._kept[names[number]].is_named = True
             elif kind != STOP:
                 self._apply(kind, fields, names.get(fields[0], b""))
 

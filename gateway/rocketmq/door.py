@@ -114,8 +114,9 @@ class RocketmqDoor(RocketmqServices, Door):
         self.pops.tend()
         self.claims.rest()
 
-    def look_after_pops(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
+    def look_after_pops(self, now_ms: int) -> None:
         """Note how far groups are in what they popped, and count what is in flight."""
+        self.broker.lasting_endings.pass_time(now_ms + FLOORS_INTERVAL_MS)  # first places come without a moment
         self.claims.commit_floors()
         if self.claims.count_in_flight():
             self.pops.note_room()

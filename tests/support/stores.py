@@ -87,6 +87,7 @@ class MemoryJournal:
 
     def __init__(self):
         self.path = Path("journals/memory")
+        self.is_damaged = False
         self.records = []
         self.bytes_used = 0
         self.compactions = 0
@@ -126,6 +127,7 @@ class FullJournal(MemoryJournal):
     """A journal on a disk that is full while `is_full`."""
 
     is_full = False
+    begins_none = False  # there is no room for a compaction, whatever there is for records
 
     def append_many(self, records, size):
         if self.is_full:
@@ -133,7 +135,7 @@ class FullJournal(MemoryJournal):
         super().append_many(records, size)
 
     def begin_compaction(self):
-        if self.is_full:
+        if self.is_full or self.begins_none:
             raise DiskFullError("full")
         super().begin_compaction()
 

@@ -97,6 +97,50 @@ def test_runs_of_all_readers_are_bounded(monkeypatch):
     assert endings.readers <= 3
 
 
+def test_runs_of_readers_that_are_there_already_are_bounded_too(monkeypatch):
+    monkeypatch.setattr(module, "ALL_RUNS_MAX", 10)
+    journal = MemoryJournal()
+    endings = _restart(journal)
+    readers = [(b"q", b"%d" % name) for name in range(5)]
+    for first in range(0, 20, 2):
+        for reader in readers:
+            endings.note_run(reader, first, first + 1, "rejected", 1_000)
+    for each in (endings, _restart(journal)):
+        kept = [(reader, first) for reader in readers for first in range(0, 20, 2) if each.find(*reader, first)]
+        assert len(kept) <= 11
+        assert (readers[-1], 18) in kept
+        assert not each.is_kept(*readers[0], 0, 999)
+
+
+def test_a_reader_is_forgotten_at_a_moment_that_is_not_too_early_where_those_of_runs_are_not_known(monkeypatch):
+    monkeypatch.setattr(module, "READERS_MAX", 1)
+    endings = _restart(MemoryJournal(), now_ms=100)
+    endings.pass_time(5_000)
+    endings.note_run(ONE, 0, 9, "began_unknown", 0)
+    endings.note_run(OTHER, 0, 9, "began_unknown", 0)
+    assert [endings.is_kept(*ONE, 3, stored_ms) for stored_ms in (4_000, 5_001)] == [False, True]
+
+
+def test_a_journal_that_was_cut_off_is_a_break():
+    journal = MemoryJournal()
+    _restart(journal, now_ms=100).note_run(ONE, 0, 2, "expired", 110)
+    journal.records.pop()
+    journal.is_damaged = True
+    again = _restart(journal, now_ms=200)
+    assert (again.find(*ONE, 1), again.since_ms) == (None, 200)
+
+
+def test_a_compaction_that_finds_no_room_costs_nothing_that_is_known():
+    journal = FullJournal()
+    endings = _restart(journal, now_ms=100)
+    journal.bytes_used, journal.begins_none = module.COMPACT_BYTES_MIN + 1, True
+    for first in (0, 5):
+        endings.note_run(ONE, first, first + 1, "expired", 110)
+    for each in (endings, _restart(journal, now_ms=300)):
+        assert each.since_ms == 100
+        assert [each.find(*ONE, offset) is not None for offset in (0, 5)] == [True, True]
+
+
 def test_on_a_full_disk_nothing_is_lost_in_memory_and_a_later_start_knows_what_was_stored_since_there_was_room():
     journal = FullJournal()
     endings = _restart(journal, now_ms=100)
