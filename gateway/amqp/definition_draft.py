@@ -12,7 +12,7 @@ from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchange_arguments import check_exchange_arguments, find_alternate, find_delayed_type, find_hashed_by
 from gateway.amqp.exchanges import CONSISTENT_HASH, DEFAULT, KINDS, Exchange, ExchangeTable
 from gateway.amqp.federation import find_downstream
-from gateway.amqp.field_table import Field
+from gateway.amqp.field_table import TABLE_DEPTH_MAX, Field, check_value
 from gateway.amqp.hash_choice import parse_weight
 from gateway.amqp.queue_arguments import (
     KeptArguments,
@@ -233,12 +233,16 @@ def _read_value(name: str, value: object) -> Field:
         return Field("long", value)
     if isinstance(value, str):
         return Field("longstr", value.encode(errors="surrogateescape"))
+    is_list = isinstance(value, list)
     try:
-        if isinstance(value, list):
-            return Field("array", encode_items(value))
-        return Field("table", encode_entries(cast("dict[str, Any]", value)))
-    except ValueError as error:
+        encoded = encode_items(value) if isinstance(value, list) else encode_entries(cast("dict[str, Any]", value))
+    except (ValueError, RecursionError) as error:
         raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid arg '{name}': {error}") from error
+    whole = (b"A" if is_list else b"F") + len(encoded).to_bytes(4, "big") + encoded
+    if check_value(whole, 0, len(whole), 1) < 0:
+        reason = f"invalid arg '{name}': more than {TABLE_DEPTH_MAX} tables and arrays are inside each other"
+        raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
+    return Field("array" if is_list else "table", encoded)
 
 
 def _read_terms(exchange: Exchange, key: str, arguments: Mapping[str, Any]) -> Terms:

@@ -5,6 +5,7 @@ import pytest
 from gateway.amqp.definition_draft import LOOKED_A_STEP, HostDraft, read_arguments
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import Exchange
+from gateway.amqp.field_table import TABLE_DEPTH_MAX, check_table
 
 
 def test_arguments_of_json_have_the_types_that_rabbitmq_gives_them():
@@ -96,3 +97,19 @@ def test_an_exchange_that_is_asked_for_twice_has_to_be_the_same(world):
     assert draft.add_exchange("x", "direct", {}, **how)
     with pytest.raises(AmqpError, match="inequivalent arg 'type'"):
         draft.add_exchange("x", "topic", {}, **how)
+
+
+@pytest.mark.parametrize("wrap", [lambda inner: [inner], lambda inner: {"a": inner}], ids=["array", "table"])
+@pytest.mark.parametrize("depth", [TABLE_DEPTH_MAX, 600])
+def test_arguments_that_are_nested_deeper_than_those_of_clients_are_refused(wrap, depth):
+    value = 1
+    for at in range(depth):
+        value = wrap(value)
+        if at == TABLE_DEPTH_MAX - 2:
+            (field,) = read_arguments({"a": value}).values()
+            kind = b"A" if field.kind == "array" else b"F"
+            entry = b"\x01a" + kind + len(field.value).to_bytes(4, "big") + field.value
+            table = len(entry).to_bytes(4, "big") + entry
+            assert check_table(table, 0, len(table)) == len(table)  # as a client's
+    with pytest.raises(AmqpError, match="invalid arg 'a'"):
+        read_arguments({"a": value})
