@@ -178,6 +178,7 @@ class Claims:
         owner = OWNER_PREFIX + group
         for queue in self.queues_of(group):
             self._broker.pop.drop(queue, owner)
+            self._broker.lasting_endings.trim((queue, group), 0)  # it may begin elsewhere, if it is made again
             for known in (self._known, self._busy, self._moved):
                 known.pop((group, queue), None)
 

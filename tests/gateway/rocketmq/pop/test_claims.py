@@ -125,6 +125,19 @@ def test_a_group_that_is_deleted_with_its_offsets_begins_anew(site, peer):
     assert bodies(pop(peer)) == [b"m0", b"m1"]
 
 
+def test_a_group_that_is_deleted_before_it_acknowledged_anything_is_told_as_one_that_began_where_it_begins_anew(
+    site, peer, monkeypatch
+):
+    monkeypatch.setattr("gateway.rocketmq.consumer_manage.YOUNG_LOG_BYTES", -1)
+    fill(peer, 3)
+    endings, key = site.broker.lasting_endings, b"T/0"
+    assert bodies(pop(peer, initMode=1)) == [b"m2"]
+    assert endings.find(key, b"g", 0).reason == "began_behind"
+    site.door.claims.drop(b"g")  # as its deletion does
+    assert bodies(pop(peer, initMode=0)) == [b"m0", b"m1", b"m2"]
+    assert endings.find(key, b"g", 0) is None
+
+
 @pytest.mark.at_once(reason="copies the files")
 @pytest.mark.parametrize("is_noted", [False, True])
 def test_a_kill_before_the_deletion_of_a_group_is_answered_leaves_it_where_it_is(tmp_path, is_noted):
