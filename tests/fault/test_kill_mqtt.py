@@ -19,6 +19,7 @@ EXACT_KILLS = 4
 BURST = 200
 
 
+@pytest.mark.timeout(300)  # nine starts, beside other tests on a few cores
 def test_persistent_session_loses_nothing_and_acknowledged_messages_do_not_come_again(tmp_path):
     confirmed = set()  # the gateway acknowledged them to the publisher
     received = {}  # body -> how often

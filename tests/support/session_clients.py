@@ -6,7 +6,7 @@ from gateway.mqtt.properties import Property
 from tests.support import mqtt
 from tests.support.exact_clients import NEVER, packet_id_of
 from tests.support.mqtt_5 import connack_of, encoded
-from tests.support.session_oracle import DONE, RECEIVED, SENT, SMALL_PACKETS, Session
+from tests.support.session_oracle import DONE, RECEIVED, SENT, SMALL_PACKETS, WAITING, Session
 from tests.support.session_sightings import Sighting
 
 
@@ -120,6 +120,8 @@ class Client(Sighting):
             self.life.leave_will(self, live_s)
         self.will = self.peer = None
         self.in_flight, self.again = {}, []
+        self.ring = [one for one in self.ring if one.state != WAITING]  # a group has the others again
+        self._settle()
 
     def die(self):
         """Note that the gateway was killed: acknowledgements that overtook older messages may be forgotten."""

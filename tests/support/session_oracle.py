@@ -127,6 +127,7 @@ class Session:
     by_identifier: dict = field(default_factory=dict)
     ended: list = field(default_factory=list)  # subscriptions of which something is under way
     idle_since_ms: int | None = None
+    is_idle_by_kill: bool = False  # so that its time begins anew with each start
 
     def is_over(self, now_ms, never):
         return (
@@ -166,8 +167,6 @@ class Oracle:
         if qos == 0 and found.qos and not is_new:
             for copy in found.copies:
                 copy.may_come |= copy.is_catch_up or copy.state != WAITING
-            for copy in found.unacknowledged():
-                copy.may_come |= copy.qos == 2  # a start does not know it any more
         found.qos, found.identifier = qos, identifier
         found.is_no_local, found.keeps_retain = options
         session.by_identifier[identifier] = found
@@ -225,7 +224,7 @@ class Oracle:
 
     def pause(self, session, now_ms):
         """Note that a session has no connection any more."""
-        session.idle_since_ms = now_ms
+        session.idle_since_ms, session.is_idle_by_kill = now_ms, False
         for one in [*session.subscriptions.values(), *session.ended]:
             if one.group:
                 one.give_back()
@@ -275,13 +274,16 @@ class Oracle:
         """Note that the process was killed: acknowledgements that overtook older messages may be forgotten."""
         for session in [*self.sessions.values()]:
             for one in [one for one in session.ended if one.unacknowledged()]:
-                for copy in one.unacknowledged() + one.held:
-                    copy.may_come = True  # the lives at QoS 2 look at that
+                for copy in one.held:
+                    copy.may_come |= copy.state == DONE
+                for copy in one.unacknowledged():
+                    copy.may_come |= one.topic_filter.startswith(b"$share/") and copy.qos == 1  # others get it, if any
             if not session.expiry_s or not session.is_durable:
                 self.end_session(session)
                 continue
-            if session.client_id in self.online:
+            if session.client_id in self.online or session.is_idle_by_kill:
                 self.pause(session, now_ms)
+                session.is_idle_by_kill = True
             for copy in session.in_flight():
                 copy.is_adrift = True
             for one in session.subscriptions.values():
