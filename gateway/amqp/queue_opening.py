@@ -86,8 +86,6 @@ class QueueOpening:
             then = self._under_way.pop(queue)
             queue.is_open = True
             then(None)
-            if queue.opened is not None:  # it may have been given a number, in lists, before
-                self._pops.opened.append(queue)
 
     def _to_be_had(self, queue: SharedQueue, error: LmqError) -> AmqpError:
         reason = f"queue '{queue.name}' in vhost '{self._vhost}' is not to be had now: {error}"
