@@ -80,7 +80,7 @@ class Crossing:
         key = raw_key.decode(errors="replace")
         told_topic = topic if len(raw_key) > KEY_BYTES_MAX else b""
         traits = Traits(key, told_block(self._properties, properties, told_topic, flag, born_ms))
-        way = find_way(self._table, self._exchange, key, traits)
+        way = find_way(self._table, self._exchange, (key,), traits)
         names = self._light_names(way.queues)
         if not way.waits:
             return Lead(names)

@@ -59,8 +59,8 @@ class Surroundings(Protocol):
 
     exchanges: ExchangeTable
 
-    def light_names(self, way: Way, key: str) -> list[bytes]:
-        """Return the light queues that a way leads to with a routing key."""
+    def light_names(self, way: Way, keys: Sequence[str]) -> list[bytes]:
+        """Return the light queues that a way leads to with these routing keys."""
 
 
 class Delays:
@@ -125,9 +125,8 @@ class Delays:
         names: dict[bytes, None] = {}
         there = [found for name in place.exchanges if (found := vhost.exchanges.find(name)) is not None]
         for exchange in there:
-            for key in place.keys:
-                way = find_way(vhost.exchanges, exchange, key, traits)
-                names |= dict.fromkeys(vhost.light_names(way, key))
+            way = find_way(vhost.exchanges, exchange, place.keys, traits)
+            names |= dict.fromkeys(vhost.light_names(way, place.keys))
         if not names:
             return None
         raw_key = place.keys[0].encode()

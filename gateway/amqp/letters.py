@@ -6,6 +6,7 @@ Source: docs/protocols/amqp.md, "Dead letters".
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from typing import Protocol
 from urllib.parse import quote, unquote
 
@@ -70,8 +71,8 @@ class Surroundings(Protocol):
     def light_name(self, queue: str) -> bytes:
         """Return the light queue of a queue."""
 
-    def light_names(self, way: Way, key: str) -> list[bytes]:
-        """Return the light queues that a way leads to with a routing key."""
+    def light_names(self, way: Way, keys: Sequence[str]) -> list[bytes]:
+        """Return the light queues that a way leads to with these routing keys."""
 
 
 class Burial:
@@ -241,16 +242,11 @@ class LetterWriter:
         self._waits = []
         if known is not None:
             return known
-        held: dict[str, None] = {}
-        names: dict[bytes, None] = {}
-        asks_headers = False
-        traits = Traits(keys[0].decode(errors="replace"), buried.block)
-        for key in keys:
-            text = key.decode(errors="replace")
-            way = find_way(vhost.exchanges, burial.exchange, text, traits)
-            asks_headers = asks_headers or way.asks_headers or way.asks_each
-            names |= dict.fromkeys(vhost.light_names(way, text))
-            held |= way.waits
+        texts = [key.decode(errors="replace") for key in keys]
+        traits = Traits(texts[0], buried.block)
+        way = find_way(vhost.exchanges, burial.exchange, texts, traits)
+        names = dict.fromkeys(vhost.light_names(way, texts))
+        held = way.waits
         for _, queue in buried.deaths:
             if is_cycle(queue, buried.deaths):
                 names.pop(vhost.light_name(queue.decode(errors="replace")), None)
@@ -262,7 +258,7 @@ class LetterWriter:
             route = self._route(burial.exchange, vhost, keys[0], list(names)) if names else self._waits.pop(0)
             self._batch.routes.append(route)
             self._batch.topics.append(route.topic)
-        if not asks_headers:
+        if not (way.asks_headers or way.asks_each):
             self._ways[keys, buried.deaths] = index
         return index
 

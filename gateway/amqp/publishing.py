@@ -283,26 +283,22 @@ class Publisher:
             return Target(topic=topic)
         for each in further:
             self._check_key(exchange, each)
-        names: dict[bytes, None] = {}
+        keys = [key, *further]
         traits = Traits(key, NO_BLOCK if block is None else block)
-        asks_each = False
-        held: dict[str, None] = {}
-        for each in [key, *further]:
-            way = find_way(vhost.exchanges, exchange, each, traits)
-            asks_each = asks_each or way.asks_each
-            if block is None and (asks_each or way.asks_headers):
-                return Target(asks_headers=True)
-            names |= dict.fromkeys(vhost.light_names(way, each))
-            held |= way.waits
+        way = find_way(vhost.exchanges, exchange, keys, traits)
+        asks_each, held = way.asks_each, way.waits
+        if block is None and (asks_each or way.asks_headers):
+            return Target(asks_headers=True)
+        names = vhost.light_names(way, keys)
         waits: list[Route] = []
         if held and self._now_ms != NOT_NOW:
-            place = WaitingPlace(vhost.name, name, list(held), [key, *further])
+            place = WaitingPlace(vhost.name, name, list(held), keys)
             waits = vhost.delays.hold(place, traits.delay_ms(), self._now_ms)
         if not names and not is_topic_space:
             route = waits.pop(0) if waits else None
             return Target(route=route, asks_headers=asks_each or bool(held), waits=waits)
         prefix = encode_properties([(TOPIC, topic)]) if is_topic_space else _prefix(topic, name.encode(), key.encode())
-        route = self._broker.route_queues(prefix, list(names))
+        route = self._broker.route_queues(prefix, names)
         return Target(route=route, asks_headers=asks_each or bool(held), waits=waits)
 
     def _check_key(self, exchange: Exchange, key: str) -> bytes:

@@ -13,7 +13,7 @@ from pamqp import base
 from core.broker import Broker
 from core.errors import LmqError
 from core.lmq.queue_name import AMQP, amqp_queue_name
-from core.lmq.topic_space import filter_from_binding_key, topic_from_routing_key
+from core.lmq.topic_space import filter_from_binding_key
 from core.parted import OrderedMap
 from gateway.amqp.argument_rules import EXPIRES
 from gateway.amqp.crossing import Crossings
@@ -44,7 +44,7 @@ from gateway.amqp.queue_rows import QueueRows
 from gateway.amqp.queue_ties import QueueConsumer
 from gateway.amqp.refusals import Refusals
 from gateway.amqp.reply_codes import ReplyCode
-from gateway.amqp.routing import TopicRelay, Way
+from gateway.amqp.routing import TopicRelay, Way, names_of_topics
 from gateway.amqp.ruled_queues import hold_queue_to
 from gateway.amqp.shared_queue import SharedQueue
 from gateway.amqp.taken_names import TakenNames, name_of
@@ -144,12 +144,12 @@ class VirtualHost:
             if not queue.is_deleted and not self.pops.knows(queue.light_name):
                 yield self._broker.intern_queue(queue.light_name), queue.first_offset
 
-    def light_names(self, way: Way, key: str) -> list[bytes]:
-        """Return the light queues that a way leads to with a routing key, each once."""
+    def light_names(self, way: Way, keys: Iterable[str]) -> list[bytes]:
+        """Return the light queues that a way leads to with these routing keys, each once."""
         names = self._light_names(way.queues)
-        if not way.is_topic_space:
-            return names
-        return list(dict.fromkeys([*self._broker.router.matches(topic_from_routing_key(key.encode())), *names]))
+        if way.is_topic_space:
+            names = [*names_of_topics(self._broker.router.matches, keys), *names]
+        return list(dict.fromkeys(names))
 
     def _light_names(self, queues: Iterable[str]) -> list[bytes]:
         return [self._queues[queue].light_name for queue in queues if queue in self._queues]

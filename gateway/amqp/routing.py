@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from core.lmq.topic_space import routing_key_from_topic, topic_from_routing_key
@@ -44,15 +44,16 @@ class Way:
         self.asks_each = False
 
 
-def find_way(table: ExchangeTable, start: Exchange, key: str, traits: Traits) -> Way:
-    """Return where a message goes that is published to `start`.
+def find_way(table: ExchangeTable, start: Exchange, keys: Sequence[str], traits: Traits) -> Way:
+    """Return where a message with these routing keys, one or more, goes that is published to `start`.
 
-    Each exchange is passed once, however they are bound in circles. What no binding of an exchange takes goes to its
-    alternate, if that is there. An exchange that delays holds a message that says how long.
+    Each exchange is passed once, however they are bound in circles, with all the keys. What no binding of an exchange
+    takes by any of them goes to its alternate, if that is there. An exchange that delays holds a message that says how
+    long.
     """
     way = Way()
     passed = {start: None}
-    is_topic = bool(topic_from_routing_key(key.encode()))
+    is_topic = any(topic_from_routing_key(key.encode()) for key in keys)
     todo = [start]
     for exchange in todo:
         if is_topic and exchange is table.topic_space:
@@ -63,7 +64,9 @@ def find_way(table: ExchangeTable, start: Exchange, key: str, traits: Traits) ->
             way.waits[exchange.name] = None
             continue
         way.asks_each = way.asks_each or exchange.asks_each
-        found: list[Destination] = [key] if exchange.name == DEFAULT else exchange.destinations(key, traits)
+        found: list[Destination] = []
+        for key in keys:
+            found += [key] if exchange.name == DEFAULT else exchange.destinations(key, traits)
         for destination in found or alternate_of(table, exchange):
             if isinstance(destination, str):
                 way.queues[destination] = None
@@ -84,6 +87,12 @@ def alternate_name(table: ExchangeTable, exchange: Exchange) -> str | None:
     """Return the name of that exchange, which need not be there; None where nothing is said."""
     name = table.ruled_alternate(exchange.name) if exchange.alternate is None else exchange.alternate
     return name if isinstance(name, str) else None
+
+
+def names_of_topics(matches: Callable[[bytes], Iterable[bytes]], keys: Iterable[str]) -> list[bytes]:
+    """Return the light queues that the topics of routing keys lead to, as `matches` says; a key may have no topic."""
+    topics = [topic for key in keys if (topic := topic_from_routing_key(key.encode()))]
+    return [name for topic in topics for name in matches(topic)]
 
 
 class TopicRelay:
@@ -121,7 +130,7 @@ class TopicRelay:
     def names(self, topic: bytes) -> list[bytes]:
         """Return the light queues that a topic leads to here."""
         key = routing_key_from_topic(topic).decode(errors="replace")
-        way = find_way(self._table, self._exchange, key, Traits(key))
+        way = find_way(self._table, self._exchange, (key,), Traits(key))
         if way.asks_headers or way.asks_each:
             stand_in = self._stand_in()
             if stand_in is not None:

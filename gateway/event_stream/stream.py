@@ -144,7 +144,7 @@ class EventStream(Reader):
             return
         key = told.event.kind.value
         block = block_of(told.event, told.who, told.at_ms)
-        names = vhost.light_names(find_way(vhost.exchanges, exchange, key, Traits(key, block)), key)
+        names = vhost.light_names(find_way(vhost.exchanges, exchange, (key,), Traits(key, block)), (key,))
         if not names:
             return
         topic = topic_from_routing_key(key.encode())

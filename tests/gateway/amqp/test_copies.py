@@ -151,3 +151,33 @@ def test_a_key_longer_than_a_routing_key_can_be_routes_where_it_matches(world):
     peer.call(Queue.Bind(queue="q", exchange="amq.topic", routing_key="long.#"))
     peer.publish(b"x", exchange="amq.topic", key="a", headers={"CC": ["long." + "x" * 5_000]})
     assert counts(peer, "q") == [1]
+
+
+def test_an_alternate_takes_what_none_of_the_keys_leads_on(world):
+    peer = world.client()
+    for queue in ("a", "rest"):
+        peer.declare(queue)
+    peer.call(Exchange.Declare(exchange="else", exchange_type="fanout"))
+    arguments = {"alternate-exchange": "else"}
+    peer.call(Exchange.Declare(exchange="x", exchange_type="direct", arguments=arguments))
+    peer.call(Queue.Bind(queue="rest", exchange="else"))
+    peer.call(Queue.Bind(queue="a", exchange="x", routing_key="a"))
+    peer.publish(b"1", exchange="x", key="nobody", headers={"CC": ["a"]})
+    peer.publish(b"2", exchange="x", key="a", headers={"BCC": ["nobody"]})
+    assert counts(peer, "a", "rest") == [2, 0]
+    peer.publish(b"3", exchange="x", key="nobody", headers={"CC": ["none"]})
+    assert counts(peer, "a", "rest") == [2, 1]
+
+
+def test_exchanges_behind_the_first_are_led_through_by_all_keys(world):
+    peer = world.client()
+    peer.declare("q")
+    for name in ("first", "second"):
+        peer.call(Exchange.Declare(exchange=name, exchange_type="direct"))
+    peer.call(Exchange.Bind(destination="second", source="first", routing_key="a"))
+    peer.call(Queue.Bind(queue="q", exchange="second", routing_key="b"))
+    peer.publish(b"1", exchange="first", key="a", headers={"CC": ["b"]})
+    assert counts(peer, "q") == [1]
+    peer.declare("dead", arguments={"x-dead-letter-exchange": "first", "x-message-ttl": 0})
+    peer.publish(b"2", key="dead", headers={"CC": ["a", "b"]})
+    assert counts(peer, "q") == [2]

@@ -50,7 +50,7 @@ def test_a_way_through_exchanges_is_what_is_bound_and_circles_end(links):
         before = set(reached)
         reached |= {to for source, to in links if source in reached and to < 5}
     expected = {f"q{to}" for source, to in links if source in reached and to >= 5}
-    assert set(find_way(table, nodes[0], "k", Traits("k")).queues) == expected
+    assert set(find_way(table, nodes[0], ("k",), Traits("k")).queues) == expected
     assert set(trace_way(table, nodes[0], "k").queues) == expected
 
 
