@@ -49,7 +49,8 @@ class Life(StreamQueues):
     def draw(self):
         self.sent += 1
         exchange = self.chance.choice(["", "", "", *KINDS])
-        key = self.chance.choice([*NAMES, STREAM] if exchange == "" else KEYS)
+        keys = [*NAMES, STREAM] if exchange == "" else KEYS
+        key = self.chance.choice(keys)
         headers = {name: self.chance.choice([1, 2]) for name in "hi" if self.chance.random() < 0.5}
         ttl_ms = self.chance.choice([None, None, None, 1_000, 4_000])
         return Copy(
@@ -60,12 +61,18 @@ class Life(StreamQueues):
             self.chance.choice([0, 0, 1, 3, 7]),
             ttl_ms,
             self.chance.choice([4, 4, 9]),
+            copies=self.draw_keys(keys),
+            hidden=self.draw_keys(keys),
         )
+
+    def draw_keys(self, keys):
+        return tuple(self.chance.choices(keys, k=self.chance.choice([0, 0, 0, 0, 0, 0, 1, 2])))
 
     def frame(self, made, *, mandatory=False):
         said = {} if made.ttl_ms is None else {"expiration": str(made.ttl_ms)}
+        further = {name: [*keys] for name, keys in (("CC", made.copies), ("BCC", made.hidden)) if keys}
         return {
-            "exchange": made.exchange, "key": made.key, "mandatory": mandatory, "headers": made.headers,
+            "exchange": made.exchange, "key": made.key, "mandatory": mandatory, "headers": made.headers | further,
             "priority": made.priority, "delivery_mode": self.chance.choice([1, 2]), **said,
         }  # fmt: skip
 
@@ -74,9 +81,8 @@ class Life(StreamQueues):
         data, expected = [], {}
         for _ in range(self.chance.randint(1, 4)):
             made, mandatory = self.draw(), self.chance.random() < 0.3
-            self.note(
-                "publish", client.number, made.number, made.exchange, made.key, made.headers, made.priority, made.ttl_ms
-            )
+            ways = made.exchange, made.key, made.copies, made.hidden, made.headers
+            self.note("publish", client.number, made.number, *ways, made.priority, made.ttl_ms)
             targets, refusing = self.oracle.publish(made)
             client.published += 1
             expected[client.published] = bool(refusing), mandatory and not targets, made.number

@@ -311,6 +311,8 @@ class Host:
         assert (message.method.exchange, message.method.routing_key) == (one.exchange, one.key)
         assert message.properties.priority == one.priority
         assert {name: headers[name] for name in "hi" if name in headers} == one.headers
+        assert headers.get("CC", []) == [*one.copies]
+        assert "BCC" not in headers
         assert message.properties.expiration == (None if one.ttl_ms is None else str(one.ttl_ms))
         if one.deaths:
             first = tuple(headers[f"x-first-death-{what}"] for what in ("exchange", "queue", "reason"))
@@ -318,7 +320,7 @@ class Host:
             told = [
                 (each["exchange"], each["routing-keys"], each.get("original-expiration")) for each in headers["x-death"]
             ]
-            assert told == [(each[3], [each[4]], None if each[5] is None else str(each[5])) for each in one.deaths]
+            assert told == [(each[3], each[4], None if each[5] is None else str(each[5])) for each in one.deaths]
         if not no_ack:
             client.held[channel, message.tag] = name, one.uid, consumer
             taker = self.oracle.queues[name].takers.get((client.number, consumer))

@@ -32,6 +32,11 @@ class Copy:
     given: int = 0  # times
     given_max: int = 0  # a kill in between leaves open whether it was given
     uid: int = 0
+    copies: tuple = ()  # the header CC: more keys that it goes to
+    hidden: tuple = ()  # the header BCC
+
+    def keys(self):
+        return {self.key, *self.copies, *self.hidden}
 
 
 @dataclass
@@ -158,15 +163,16 @@ class Oracle:
     def names(self):
         return {*self.queues, *self.streams}
 
-    def route(self, exchange, key, headers):
-        """Return the names of the queues that a message reaches."""
-        found, seen, waiting = set(), {exchange}, [exchange]
+    def route(self, made):
+        """Return the names of the queues that a message reaches, by any of its keys."""
+        keys, headers = made.keys(), made.headers
+        found, seen, waiting = set(), {made.exchange}, [made.exchange]
         while waiting:
             source = waiting.pop()
             if source == "":
-                found |= {key} & self.names()
+                found |= keys & self.names()
                 continue
-            matched = [one for one in self.bindings if one[0] == source and self.matches(one, key, headers)]
+            matched = [one for one in self.bindings if one[0] == source and self.matches(one, keys, headers)]
             found |= {name for _, is_queue, name, _, _ in matched if is_queue and name in self.names()}
             further = {name for _, is_queue, name, _, _ in matched if not is_queue}
             if not matched and source in self.alternates and self.alternates[source] in self.kinds:
@@ -175,15 +181,15 @@ class Oracle:
             seen |= further
         return found
 
-    def matches(self, binding, key, headers):
+    def matches(self, binding, keys, headers):
         source, _, _, binding_key, arguments = binding
         kind = self.kinds[source]
         if kind == "fanout":
             return True
         if kind == "direct":
-            return key == binding_key
+            return binding_key in keys
         if kind == "topic":
-            return matches_topic(binding_key.split("."), key.split("."))
+            return any(matches_topic(binding_key.split("."), key.split(".")) for key in keys)
         said = dict(arguments)
         how = said.pop("x-match")
         hits = [headers.get(name) == value for name, value in said.items()]
@@ -199,7 +205,7 @@ class Oracle:
 
     def publish(self, made):
         """Let a message come; return the queues that it reaches, and those that refuse it."""
-        targets = self.route(made.exchange, made.key, made.headers)
+        targets = self.route(made)
         reached = targets & {*self.streams}
         for name in reached:
             self.keep(name, made, "")
@@ -262,15 +268,16 @@ class Oracle:
             return
         letter = copy.copy(one)
         same = [each for each in one.deaths if each[:2] == (reason, queue.name)]
-        latest = (reason, queue.name, 1, one.exchange, one.key, one.ttl_ms)
+        latest = (reason, queue.name, 1, one.exchange, [one.key, *one.copies], one.ttl_ms)
         if same:
             latest = (*same[0][:2], same[0][2] + 1, *same[0][3:])
         letter.deaths = [latest] + [each for each in one.deaths if each not in same]
         letter.first_death = one.first_death or (one.exchange, queue.name, reason)
         letter.ttl_ms, letter.exchange = None, exchange
         said = queue.term("x-dead-letter-routing-key")
-        letter.key = one.key if said is None else said
-        targets = self.route(exchange, letter.key, letter.headers)
+        letter.key, letter.hidden = one.key if said is None else said, ()
+        letter.copies = one.copies if said is None else ()
+        targets = self.route(letter)
         targets = {name for name in targets if not is_cycle(name, letter.deaths)}
         if not targets:
             self.gone.append((one.number, "unroutable"))
