@@ -133,6 +133,8 @@ class Life(StreamQueues):
         name = self.chance.choice(self.names_for(client))
         no_ack = self.chance.random() < 0.2
         channel = self.chance.choice([CONFIRMS, COMMITS])
+        if client.number in self.oracle.limits:  # is what is got counted?
+            channel = COMMITS
         self.note("get", client.number, channel, name, no_ack)
         client.peer.send(Basic.Get(queue=name, no_ack=no_ack), channel=channel)
         self.maybe_tear()
@@ -401,6 +403,8 @@ class Life(StreamQueues):
             self.trespass,
             self.read_stream,
             self.read_next,
+            self.limit_all,
+            self.limit_all,
             self.delete_stream,
         ]
         steps += [self.tear, self.tear, self.set_policy, self.purge, self.delete, self.end, self.end, self.look]

@@ -237,8 +237,20 @@ class Host:
         room = None if no_ack or not prefetch else prefetch
         client.consumers[tag] = name, no_ack
         queue = self.oracle.queues[name]
-        queue.takers[client.number, tag] = Taker(rank, room, self.oracle.count(), exclusive=exclusive)
+        queue.takers[client.number, tag] = Taker(rank, room, self.oracle.count(), exclusive=exclusive, no_ack=no_ack)
         queue.unused_ms = None
+        self.settle()
+
+    def limit_all(self):
+        """Limit what the consumers of a channel have together, or let go of that."""
+        client, limit = self.chance.choice(self.clients), self.chance.choice([0, 1, 2, 4])
+        if any(channel == CONFIRMS for channel, _ in client.held):
+            return
+        self.note("limit", client.number, limit)
+        client.peer.send(Basic.Qos(prefetch_count=limit, global_=True))
+        self.oracle.limits.pop(client.number, None)
+        if limit:
+            self.oracle.limits[client.number] = limit
         self.settle()
 
     def cancel(self):
@@ -262,6 +274,7 @@ class Host:
         for key in list(client.held):
             self.end_one(client, key, "give back")
         self.end_owned(client)
+        self.oracle.limits.pop(client.number, None)
         client.peer.vanish()
         self.maybe_tear()
         self.clients[client.number] = Client(self.world, client.number)
@@ -323,12 +336,16 @@ class Host:
             assert told == [(each[3], each[4], None if each[5] is None else str(each[5])) for each in one.deaths]
         if not no_ack:
             client.held[channel, message.tag] = name, one.uid, consumer
+            if consumer is not None and client.number in self.oracle.limits:
+                self.oracle.limits[client.number] -= 1
             taker = self.oracle.queues[name].takers.get((client.number, consumer))
             if taker and taker.room is not None:
                 taker.room -= 1
 
     def end_one(self, client, key, how):
         name, uid, consumer = client.held.pop(key)
+        if consumer is not None and client.number in self.oracle.limits:
+            self.oracle.limits[client.number] += 1
         queue = self.oracle.queues.get(name)
         if queue is not None:
             taker = queue.takers.get((client.number, consumer))

@@ -47,6 +47,7 @@ class Taker:
     room: int | None
     order: int
     exclusive: bool = False
+    no_ack: bool = False
 
 
 @dataclass
@@ -64,6 +65,7 @@ class Queue:
     policy: dict = field(default_factory=dict)
     left_in: int = 0  # the last step in which messages left it by themselves
     step: int = 0  # that is under way
+    limits: dict = field(default_factory=dict)  # of the oracle
     owner: int | None = None  # the number of the client that has it to itself
     unused_ms: int | None = None  # when it was first seen without use, where it goes by that
     has_order: bool = True  # of letters that come in one step from one queue
@@ -117,12 +119,18 @@ class Queue:
 
     def room_left(self):
         """Return how many messages its consumers have room for, None for any number."""
-        takers = list(self.takers.values())
+        takers = list(self.takers.items())
         if self.arguments.get("x-single-active-consumer"):
-            takers = sorted(takers, key=lambda one: one.order)[:1]
-        if any(one.room is None for one in takers):
-            return None
-        return sum(one.room for one in takers)
+            takers = sorted(takers, key=lambda one: one[1].order)[:1]
+        room = 0
+        for number in {key[0] for key, _ in takers}:
+            rooms = [None if one.no_ack else one.room for (client, _), one in takers if client == number]
+            is_bound = number in self.limits and not any(one.no_ack for key, one in takers if key[0] == number)
+            if None in rooms and not is_bound:
+                return None
+            limit = [self.limits[number]] if is_bound else []
+            room += min([*([] if None in rooms else [sum(rooms)]), *limit])
+        return room
 
 
 class Oracle:
@@ -133,6 +141,7 @@ class Oracle:
         self.refused = []  # (queue, message): letters of the next turn
         self.queues = {}
         self.streams = {}  # by name: all that came, those of one step from several places in no order
+        self.limits = {}  # by number of a client: how many more its consumers together have room for
         self.kinds = {"": "default"}  # of exchanges
         self.alternates = {}
         self.bindings = set()  # (source, is to a queue, name, key, headers)
@@ -148,7 +157,8 @@ class Oracle:
         return copy.deepcopy(self)
 
     def declare(self, name, arguments, *, durable=True):
-        self.queues[name] = Queue(name, arguments, is_durable=durable, has_order=self.has_order, step=self.step)
+        queue = Queue(name, arguments, is_durable=durable, has_order=self.has_order, step=self.step, limits=self.limits)
+        self.queues[name] = queue
 
     def follow_policies(self):
         for name, queue in self.queues.items():
@@ -228,6 +238,7 @@ class Oracle:
         if not self.is_refusing(queue):
             return False
         self.is_open |= queue.term("x-max-length-bytes") is not None
+        self.is_open |= bool(self.limits and queue.takers)  # queues share that room
         if length is None:
             return False
         room = queue.room_left()
@@ -405,6 +416,7 @@ class Oracle:
 
     def end_process(self):
         """End the process: what clients had is there again."""
+        self.limits.clear()
         for queue in list(self.queues.values()):
             if not queue.is_durable:
                 self.delete(queue.name)
