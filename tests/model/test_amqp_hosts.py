@@ -1,9 +1,9 @@
 """A virtual host of AMQP beside a model: queues of all kinds that lead to one another, in any order of use.
 
-Steps come in any order: messages through all kinds of exchanges, consumers with priorities and prefetch and exclusive
-ones, takings, all ways to give back, transactions, time that passes, queues that end with a lease or a connection,
-readers of streams, policies, deletions, a full disk, and kills, also in the middle of a step. Where the rules leave
-open what became of a message, a life ends.
+Steps come in any order: messages through all kinds of exchanges and from MQTT, consumers with priorities and prefetch
+and exclusive ones, takings, all ways to give back, transactions, time that passes, queues that end with a lease or a
+connection, readers of streams, policies, deletions, a full disk, and kills, also in the middle of a step. Where the
+rules leave open what became of a message, a life ends.
 
 `make torture` runs many more of these lives, from a number of its own each time.
 """
@@ -24,6 +24,7 @@ from tests.support.amqp_ending import NAMES
 from tests.support.amqp_host import (
     COMMITS,
     CONFIRMS,
+    DEVICES,
     KEYS,
     KINDS,
     Later,
@@ -90,6 +91,18 @@ class Life(StreamQueues):
         client.expected |= expected
         self.send(client, *data)
         self.maybe_tear()
+        self.settle()
+
+    def publish_as_device(self):
+        """Have an MQTT client publish, which is told of no queue that refuses it."""
+        self.sent += 1
+        made = Copy(self.sent, DEVICES, self.chance.choice(KEYS), {}, None, None, 4)
+        qos = self.chance.choice([0, 1])
+        self.note("publish as a device", made.number, made.key, qos)
+        self.oracle.publish(made)
+        device = self.world.client_of_mqtt(b"device")
+        device.publish(made.key.replace(".", "/").encode(), (b"%d" % made.number).ljust(made.size, b"."), qos=qos)
+        device.peer.vanish()
         self.settle()
 
     def encode(self, made, mandatory):
@@ -405,6 +418,8 @@ class Life(StreamQueues):
             self.read_next,
             self.limit_all,
             self.limit_all,
+            self.publish_as_device,
+            self.publish_as_device,
             self.delete_stream,
         ]
         steps += [self.tear, self.tear, self.set_policy, self.purge, self.delete, self.end, self.end, self.look]

@@ -18,6 +18,7 @@ QUEUES = ("q0", "q1", "q2", "q3")
 PASSING = "t0"  # a queue that ends with the process
 KINDS = {"direct": "direct", "fan": "fanout", "topic": "topic", "headers": "headers"}
 KEYS = ("a", "b", "a.b")
+DEVICES = "amq.topic"  # what MQTT clients publish to
 TRIES = 9
 CONFIRMS, COMMITS = 1, 2  # channels
 
@@ -113,6 +114,7 @@ class Host:
                 Exchange.DeclareOk,
             )
             self.oracle.kinds[name] = kind
+        self.oracle.kinds[DEVICES] = "topic"
         for name in QUEUES:
             self.declare(name)
         for _ in range(8):
@@ -174,6 +176,9 @@ class Host:
 
     def bind(self, queue=None):
         source, key, headers = self.draw_binding()
+        if self.chance.random() < 0.2:
+            queue = queue or self.chance.choice(sorted(self.oracle.names()))
+            source, key, headers = DEVICES, self.chance.choice(["a", "b", "a.*", "#", "#.b"]), ()
         is_queue = queue is not None or self.chance.random() < 0.75
         name = queue or self.chance.choice(sorted(self.oracle.names()) if is_queue else [*KINDS])
         method = Queue.Bind(queue=name, exchange=source, routing_key=key, arguments=dict(headers))
