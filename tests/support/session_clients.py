@@ -37,6 +37,7 @@ class Client(Sighting):
         self.answers = []  # packets beside messages
         self.identifier = 0
         self.packet_id = 0
+        self.sent_count = 0
 
     @property
     def session(self):
@@ -80,7 +81,8 @@ class Client(Sighting):
     def _begin(self, session):
         sent = session.in_flight()
         known = [one for one in self.before if one in sent and not one.is_adrift]
-        self.again = known + [one for one in sent if one not in known]
+        rest = [one for one in sent if one not in known]
+        self.again = known + sorted(rest, key=lambda copy: copy.sent_number if copy.qos == 2 else 0)
         self.in_flight, self.before, self.releases = {}, (), []
 
     def _dial(self, is_5, is_clean, expiry_s, will, keep_alive_s, receive_max, small, alias_max):

@@ -52,6 +52,7 @@ class Copy:
     is_adrift: bool = False  # it was under way when the process was killed, and comes with another packet identifier
     qos: int = 0  # that it was sent at
     packet_id: int = 0
+    sent_number: int = 0  # in the order in which its client was sent messages for the first time
     holder: object = None  # the subscription whose client has it
 
 
@@ -189,7 +190,8 @@ class Oracle:
         found.is_ended = True
         for copy in found.copies:
             if copy.state == WAITING or copy.is_adrift:
-                copy.state, copy.may_come = DONE, copy.is_adrift and copy.qos == 2
+                copy.may_come = copy.is_adrift and (copy.qos == 2 or copy.is_catch_up)  # else it was not sent since
+                copy.state = DONE
         found.held = [one for one in found.unacknowledged() if one.qos == 1]
         self._leave_group(found)
         session.ended.append(found)

@@ -50,6 +50,9 @@ class Sighting:
         candidates = self._candidates(found)
         copy = self._find_again(found, candidates) if found.dup else self._find_new(found, candidates)
         self._check(found, copy)
+        if not found.dup:
+            self.sent_count += 1
+            copy.sent_number = self.sent_count
         copy.qos, copy.packet_id, copy.was_sent, copy.is_adrift = found.qos, found.packet_id, True, False
         if found.qos:
             assert found.packet_id not in self.in_flight
