@@ -239,6 +239,7 @@ class Oracle:
             return False
         self.is_open |= queue.term("x-max-length-bytes") is not None
         self.is_open |= bool(self.limits and queue.takers)  # queues share that room
+        self.is_open |= not self.has_order and self.step in queue.levels.values()  # is what came counted yet?
         if length is None:
             return False
         room = queue.room_left()
