@@ -284,6 +284,7 @@ class Life:
 
     def begin_again(self):
         """Go on with a new process, once it has removed the sessions that ended with the one before."""
+        self.wills = dict(sorted(self.wills.items()))  # as they are written down
         self.world.door.tend(self.world.now_ms)
         self.world.turn()
         self.connect_service()
@@ -339,7 +340,8 @@ class Life:
     def has_room(self, member):
         """Return whether a member of a group takes more now."""
         client = next(one for one in self.clients if one.client_id == member.session.client_id)
-        return client.peer is not None and (not member.qos or len(client.in_flight) < client.window)
+        is_free = not (member.qos or client.again)
+        return client.peer is not None and (is_free or len(client.in_flight) < client.window)
 
     def check_handed_out(self, group):
         """Check that nothing waits for the members of a group."""

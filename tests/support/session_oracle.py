@@ -168,6 +168,9 @@ class Oracle:
         if qos == 0 and found.qos and not is_new:
             for copy in found.copies:
                 copy.may_come |= copy.is_catch_up or copy.state != WAITING
+        if qos and not found.qos:
+            for copy in found.copies:
+                copy.may_come |= copy.is_catch_up and copy.state == WAITING  # it is not owed beyond the connection
         found.qos, found.identifier = qos, identifier
         found.is_no_local, found.keeps_retain = options
         session.by_identifier[identifier] = found
