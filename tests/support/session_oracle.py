@@ -308,7 +308,7 @@ class Oracle:
         seen = {one.message for one in subscription.unacknowledged() if one.is_catch_up and one.qos == 2}
         if subscription.unacknowledged():  # what was too large for the client beside them may be read again
             for copy in subscription.copies:
-                if copy.state == DONE and copy.message.is_large and not copy.was_sent:
+                if copy.state == DONE and copy.message.is_large and not (copy.was_sent and copy.qos == 2):
                     copy.state, copy.may_come = WAITING, True
         is_behind = False
         for copy in subscription.copies:
