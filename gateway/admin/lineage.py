@@ -73,11 +73,10 @@ async def list_messages(view: View, administrator: Administrator, asked: Annotat
         raise HTTPException(404, {"error": "Object Not Found", "reason": f"no queue '{asked.queue}' in the log"})
     await open_queue(broker, queue_ref)
     start, end = broker.min_offset(queue_ref), broker.max_offset(queue_ref)
+    _open_amqp(view, asked.queue.encode())
     pop = broker.pop.find(asked.queue.encode(), GROUP)
     if asked.undone and pop is None:
-        raise bad_request(
-            f"'{asked.queue}' is not an AMQP queue that was consumed from: which of its messages are done is unknown"
-        )
+        raise bad_request(f"'{asked.queue}' is not an AMQP queue: which of its messages are done is unknown")
     offset = pop.floor if asked.undone and pop is not None else asked.offset
     if asked.at_ms is not None:
         at_ms = asked.at_ms
@@ -86,6 +85,17 @@ async def list_messages(view: View, administrator: Administrator, asked: Annotat
     await read_on(broker, queue_ref, max(start, end - asked.count if offset is None else offset), batch)
     items = [{**_tell_stored(batch, i), **_tell_stage(broker, asked.queue, batch, i)} for i in range(batch.count)]
     return {"min_offset": start, "max_offset": end, "next_offset": batch.next_offset, "items": items}
+
+
+def _open_amqp(view: AdminView, light_queue: bytes) -> None:
+    """Know how far the consumers of an AMQP queue are, also where nobody has consumed from it; harmless for others."""
+    _, name, vhost = name_of(view.broker, light_queue)
+    host = view.vhosts.find(vhost)
+    queue = None if host is None else host.find(name)
+    if host is not None and queue is not None and queue.light_name == light_queue and not queue.is_deleted:
+        host.open(queue)
+        if queue.is_open:
+            _ = queue.pop  # known from here on
 
 
 def _tell_stage(broker: Broker, light_queue: str, batch: StoredBatch, i: int) -> Item:

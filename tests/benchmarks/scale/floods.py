@@ -31,7 +31,7 @@ ANSWER_S = 30.0  # a step of a handshake
 READ_BYTES = 1 << 18
 ADMIN_CLIENTS = 50
 SUBSCRIPTIONS = 1_000  # of a heartbeat
-FIELDS = 50  # of a table
+FIELDS = 40  # of a table, with six values each: a binding has 256 at most
 NAMESPACE = "f"  # what queues and topics of floods are called by
 
 

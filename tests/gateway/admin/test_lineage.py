@@ -133,6 +133,15 @@ async def test_of_an_amqp_queue_the_first_message_that_is_not_done_is_found_and_
         await connection.close()
 
 
+async def test_messages_of_a_queue_that_nobody_has_consumed_from_wait(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        await client.put("/api/queues/%2F/jobs", json={"durable": True})
+        await publish(client, "amq.default", "jobs", "x")
+        for asked in ({}, {"undone": True}):
+            found = await client.get("/api/lmq/messages", params={"queue": "%LMQ%amqp%|2f%jobs", **asked})
+            assert [(item["stage"], item["given"]) for item in found.json()["items"]] == [("waits", 0)]
+
+
 async def test_of_other_queues_it_is_not_told_what_is_done(tmp_path):
     async with managed_gateway(tmp_path) as (gateway, client), subscribe(gateway, "device", "plant/#"):
         await publish(client, "amq.topic", "plant.1", "x")
