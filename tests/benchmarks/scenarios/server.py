@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import shutil
 import signal
 import socket
@@ -20,6 +21,8 @@ START_S = 60.0
 STOP_S = 5.0
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE = bytes(4096)
+SPARE_PORTS_FROM, SPARE_PORTS_END = 20_000, 32_768
+CHANCE = random.SystemRandom()  # tests seed the other one alike in every process
 
 
 class DidNotStartError(Exception):
@@ -27,11 +30,13 @@ class DidNotStartError(Exception):
 
 
 def spare_ports(count: int) -> list[int]:
-    """Return ports of this machine that nobody listens on."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
+    """Return ports of this machine that nobody listens on: below those that Linux gives to connections by itself."""
+    ports: list[int] = []
+    while len(ports) < count:
+        port = CHANCE.randrange(SPARE_PORTS_FROM, SPARE_PORTS_END)
+        with contextlib.suppress(OSError), socket.socket() as taken:
+            taken.bind(("127.0.0.1", port))
+            ports += [port] if port not in ports else []
     return ports
 
 
