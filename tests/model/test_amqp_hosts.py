@@ -35,6 +35,7 @@ from tests.support.amqp_host import (
 from tests.support.amqp_oracle import Copy
 from tests.support.amqp_streams import STREAM, StreamQueues
 from tests.support.engines import MAKERS
+from tests.support.lives import told
 from tests.support.mqtt_door import NOW_MS
 
 FIRST = int(os.environ.get("TORTURE_FIRST", "0"))
@@ -436,12 +437,5 @@ class Life(StreamQueues):
 def test_all_queues_give_what_they_hold_whatever_happens(tmp_path, make_engine):
     for seed in range(FIRST, FIRST + LIVES):
         life = Life(seed, tmp_path / str(seed), make_engine)
-        try:
+        with told(seed, life, lambda life=life: life.world.close()):
             life.run()
-        except BaseException as error:
-            error.add_note(f"in the life of seed {seed}")
-            error.add_note("\n".join(map(repr, life.log[-60:])))
-            raise
-        finally:
-            life.world.close()
-        shutil.rmtree(life.folder)

@@ -22,6 +22,7 @@ from core.store.sync_plan import sync_now
 from gateway.mqtt import exact
 from tests.support.engines import MAKERS
 from tests.support.exact_clients import NEVER, Busy, Receiver, Sender, packet_id_of
+from tests.support.lives import told
 from tests.support.mqtt_door import World
 from tests.support.store import read_queue
 
@@ -241,11 +242,5 @@ def small_journal(monkeypatch):
 def test_each_message_at_qos_2_is_given_exactly_once_whatever_happens(tmp_path, make_engine):
     for seed in range(FIRST, FIRST + LIVES):
         life = Life(seed, tmp_path / str(seed), make_engine)
-        try:
+        with told(seed, life, lambda life=life: life.world.close()):
             life.run()
-        except BaseException as error:
-            error.add_note(f"in the life of seed {seed}")
-            raise
-        finally:
-            life.world.close()
-        shutil.rmtree(life.folder)

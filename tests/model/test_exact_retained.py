@@ -20,6 +20,7 @@ from core.store.sync_plan import sync_now
 from gateway.mqtt import exact
 from tests.support.engines import MAKERS
 from tests.support.exact_clients import Busy, Receiver
+from tests.support.lives import told
 from tests.support.mqtt import publish, pubrel
 from tests.support.mqtt_door import World
 
@@ -157,11 +158,5 @@ def small_journal(monkeypatch):
 def test_each_retained_message_at_qos_2_is_given_once_for_each_subscribe(tmp_path, make_engine):
     for seed in range(FIRST, FIRST + LIVES):
         life = Life(seed, tmp_path / str(seed), make_engine)
-        try:
+        with told(seed, life, lambda life=life: life.world.close()):
             life.run()
-        except BaseException as error:
-            error.add_note(f"in the life of seed {seed}")
-            raise
-        finally:
-            life.world.close()
-        shutil.rmtree(life.folder)

@@ -22,6 +22,7 @@ from core.store.embedded import EmbeddedEngine
 from gateway.admin.outcomes import Outcomes
 from gateway.admin.stored import StoredRecord
 from gateway.admin.trail import Trail
+from tests.support.lives import told
 from tests.support.mqtt_door import MACHINE_START
 from tests.support.rocketmq_door import NOW_MS, DoorSite
 from tests.support.rocketmq_pop import ack, pop
@@ -181,11 +182,5 @@ def small_journal(monkeypatch):
 def test_what_is_told_of_a_message_is_what_its_groups_did(tmp_path):
     for seed in range(FIRST, FIRST + LIVES):
         life = Life(seed, tmp_path / str(seed))
-        try:
+        with told(seed, life, lambda life=life: life.site.close()):
             life.run()
-        except BaseException as error:
-            error.add_note(f"in the life of seed {seed}")
-            raise
-        finally:
-            life.site.close()
-        shutil.rmtree(life.folder)

@@ -25,6 +25,7 @@ from gateway.admin.stored import StoredRecord
 from gateway.admin.trail import Trail
 from gateway.mqtt.properties import Property, encode_properties
 from tests.support import mqtt
+from tests.support.lives import told
 from tests.support.mqtt_5 import Got, enter
 from tests.support.mqtt_door import World
 
@@ -240,11 +241,5 @@ def small_journal(monkeypatch):
 def test_what_is_told_of_a_message_is_what_its_client_did(tmp_path):
     for seed in range(FIRST, FIRST + LIVES):
         life = Life(seed, tmp_path / str(seed))
-        try:
+        with told(seed, life, lambda life=life: life.world.close()):
             life.run()
-        except BaseException as error:
-            error.add_note(f"in the life of seed {seed}")
-            raise
-        finally:
-            life.world.close()
-        shutil.rmtree(life.folder)

@@ -19,6 +19,7 @@ from gateway.settings.models import RocketmqSettings
 from lmq.remoting.message_codec import BatchItem, encode_batch
 from tests.support.engines import MAKERS
 from tests.support.full_engine import FullEngine
+from tests.support.lives import told
 from tests.support.rocketmq import request_frame, send_ext, send_frame
 from tests.support.rocketmq_door import NOW_MS, DoorSite, records_of
 from tests.support.rocketmq_pop import ack, ask_change, pop
@@ -517,12 +518,5 @@ def text_of(said):
 def test_each_message_is_where_its_sender_and_its_groups_left_it(tmp_path, make_engine):
     for seed in range(FIRST, FIRST + LIVES):
         life = Life(seed, tmp_path / str(seed), make_engine)
-        try:
+        with told(seed, life, lambda life=life: life.site.close()):
             life.run()
-        except BaseException as error:
-            error.add_note(f"in the life of seed {seed}")
-            error.add_note("\n".join(map(repr, life.log[-60:])))
-            raise
-        finally:
-            life.site.close()
-        shutil.rmtree(life.folder)

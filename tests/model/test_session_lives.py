@@ -23,6 +23,7 @@ from tests.support import amqp
 from tests.support.amqp_door import AmqpWorld
 from tests.support.engines import MAKERS
 from tests.support.exact_clients import NEVER
+from tests.support.lives import told
 from tests.support.mqtt import DISCONNECT, disconnect_5
 from tests.support.mqtt_5 import encoded
 from tests.support.mqtt_door import World
@@ -392,11 +393,5 @@ class Life:
 def test_sessions_get_what_is_promised_whatever_happens(tmp_path, make_engine):
     for seed in range(FIRST, FIRST + LIVES):
         life = Life(seed, tmp_path / str(seed), make_engine)
-        try:
+        with told(seed, life, lambda life=life: life.world.close()):
             life.run()
-        except BaseException as error:
-            error.add_note(f"in the life of seed {seed}")
-            raise
-        finally:
-            life.world.close()
-        shutil.rmtree(life.folder)
