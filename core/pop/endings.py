@@ -8,7 +8,7 @@ pop queues (`core/pop/told_endings.py`).
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 READERS_MAX = 1_024  # the readers with the latest endings
@@ -38,6 +38,19 @@ class _Runs:
         self.lost_until = lost_until
 
 
+def runs_of(offsets: Sequence[int], count: int) -> Iterator[tuple[int, int]]:
+    """Give the runs of the first `count` offsets, each as its first offset and the one after its last."""
+    first = end = offsets[0] if count else 0
+    for i in range(count):
+        offset = offsets[i]
+        if offset != end:
+            yield first, end
+            first = offset
+        end = offset + 1
+    if count:
+        yield first, end
+
+
 class Endings:
     """Endings by light queue and reader.
 
@@ -51,14 +64,8 @@ class Endings:
 
     def note(self, reader: Reader, offsets: Sequence[int], count: int, reason: str, now_ms: int) -> None:
         """Note that the first `count` of these messages, ascending or nearly so, ended for a reason."""
-        first = end = offsets[0] if count else 0
-        for i in range(count):
-            offset = offsets[i]
-            if offset != end:
-                self.note_run(reader, first, end, reason, now_ms)
-                first = offset
-            end = offset + 1
-        self.note_run(reader, first, end, reason, now_ms)
+        for first, end in runs_of(offsets, count):
+            self.note_run(reader, first, end, reason, now_ms)
 
     def note_run(self, reader: Reader, first: int, end: int, reason: str, now_ms: int) -> None:
         """Note that the messages from an offset to before another ended for a reason."""

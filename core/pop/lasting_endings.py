@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 
 from core.errors import DataFolderUnusableError, DiskFullError
 from core.pop.ending_codes import code_of, told_by
-from core.pop.endings import Ending, Reader
+from core.pop.endings import Ending, Reader, runs_of
 from core.record_journal import RecordJournal
 
 LOGGER = logging.getLogger(__name__)
@@ -115,14 +115,9 @@ class LastingEndings:
 
     def note(self, reader: Reader, offsets: Sequence[int], count: int, reason: str, now_ms: int) -> None:
         """Note that the first `count` of these messages, ascending or nearly so, ended for a reason."""
-        first = end = offsets[0] if count else 0
-        for i in range(count):
-            offset = offsets[i]
-            if offset != end:
-                self._note_run(reader, first, end, reason, now_ms)
-                first = offset
-            end = offset + 1
-        self.note_run(reader, first, end, reason, now_ms)
+        for first, end in runs_of(offsets, count):
+            self._note_run(reader, first, end, reason, now_ms)
+        self._compact()
 
     def note_run(self, reader: Reader, first: int, end: int, reason: str, now_ms: int) -> None:
         """Note that the messages from an offset to before another ended for a reason; a moment of 0 is not known."""
