@@ -25,7 +25,7 @@ from core.properties import RESERVED, TTL_MS_MAX
 FIELD_OTHER = 0  # a user property
 FIELD_HIDDEN = 1  # the log's own
 FIELD_CONTENT_TYPE = 2
-FIELD_TTL_MS = 3
+FIELD_TTL_MS = 3  # a time to live
 FIELD_FORMAT = 4
 FIELD_RESPONSE_TOPIC = 5
 FIELD_CORRELATION = 6

@@ -10,7 +10,7 @@ from array import array
 
 from core import untracked
 
-KEYED_MAX = 1_024  # what a search for a key finds at once
+KEYED_MAX = 1_024  # what a search for a key finds at once: 8 KiB of offsets
 AWAY = -2  # of a read: the messages are on their way, and the readers of their queue are woken when they are here
 FLAG_MARK = 0x4C4D0000  # "LM" in the upper half of a record's flag: the lower half holds the bits below
 FLAG_MARK_MASK = 0x7FFF0000

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-WINDOW_S = 30.0  # two of them are looked at
+WINDOW_S = 30.0  # two of them are looked at: the last half minute to minute
 KEYS_MAX = 256  # of each kind in each window: a megabyte at most, where all names are as long as the log has them
 CONNECTED = "connected"
 

@@ -17,15 +17,15 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Protocol, TextIO
 
-SAID_BYTES_MAX = 128  # of what a peer says of itself
+SAID_BYTES_MAX = 128  # of what a peer says of itself; chosen: a line of the log stays one
 CHATTY = ("asyncio", "uvicorn.error", "uvicorn.access")  # loggers of others, of which warnings are enough
 
 _FIELD = re.compile(r"\s*(\w+)=(%[sdrx]|%\.\d+f)")
 _PLACE = re.compile(r"%(?=[sdrx.])")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 RECENT_MAX = 1_000  # lines that are kept for operators: some hundred kilobytes
-_LINES_MAX = 64  # that wait for the end of a turn
-_FORMATS_MAX = 512  # formats of lines whose fields are remembered
+_LINES_MAX = 64  # that wait for the end of a turn; chosen: more are written at once
+_FORMATS_MAX = 512  # formats of lines whose fields are remembered: more than the sources have
 
 
 class LineMaker(Protocol):

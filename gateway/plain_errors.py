@@ -28,7 +28,7 @@ _TELLING = {
     "literal_error", "multiple_of", "int_parsing", "int_from_float", "float_parsing", "bool_parsing",
     "greater_than", "greater_than_equal", "less_than", "less_than_equal",
 }  # fmt: skip
-_VALUE_CHARACTERS_MAX = 64
+_VALUE_CHARACTERS_MAX = 64  # chosen: of a value, which the writer knows; the sentence stays on a line
 
 
 class Wrong(NamedTuple):

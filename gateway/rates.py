@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 Kept = TypeVar("Kept")
-RECENT_MAX = 16_384
+RECENT_MAX = 16_384  # of some 300 bytes: 5 MB
 
 
 class Rate:

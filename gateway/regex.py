@@ -11,8 +11,8 @@ from typing import Protocol
 
 import re2
 
-REGEX_BYTES_MAX = 1 << 20  # of memory for one compiled expression
-AHEADS_MAX = 8  # look-aheads of one expression
+REGEX_BYTES_MAX = 1 << 20  # of memory for one compiled expression; chosen: an expression is one of thousands
+AHEADS_MAX = 8  # look-aheads of one expression, each of which is searched for by itself
 _AHEADS = {"(?!": False, "(?=": True}
 # Where a text begins or ends, bytes, what means itself, and flags that are taken back: lines are searched otherwise.
 _OF_WHOLE_TEXTS = re2.compile(r"\\[AzCQ]|\(\?[a-zA-Z]*-|\n")

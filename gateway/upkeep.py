@@ -15,7 +15,7 @@ from gateway.retention import Retention, SegmentRetention
 
 LOGGER = logging.getLogger(__name__)
 
-TEND_INTERVAL_MS = 10_000
+TEND_INTERVAL_MS = 10_000  # as often as official brokers look for old segments
 DEPARTED_INTERVAL_MS = 2_000  # held publishers that left keep their descriptors for so long at most
 
 

@@ -25,16 +25,16 @@ from lmq.remoting.signature import AccessKeys, sign
 
 LOGGER = logging.getLogger(__name__)
 
-FAREWELL_S = 1.0  # what the other side gets to end TLS, before the connection is cut
+FAREWELL_S = 1.0  # what the other side gets to end TLS, before the connection is cut; chosen: it answers at once
 
-FRAME_BYTES_MAX = 64 << 20  # of an answer
-FRAMES_AT_A_TIME = 64
-BACK_OFF_FIRST_S = 0.05
-BACK_OFF_MAX_S = 5.0
+FRAME_BYTES_MAX = 64 << 20  # of an answer; chosen, four times what official brokers take
+FRAMES_AT_A_TIME = 64  # cut from one read; answers come a few at a time
+BACK_OFF_FIRST_S = 0.05  # chosen: a broker that was started again is back in some tries
+BACK_OFF_MAX_S = 5.0  # chosen: how late a client notes that a broker is back
 LANGUAGE_PYTHON = 3  # its place in LANGUAGES
 OPAQUE_MAX = 0x7FFFFFFF  # Java's int
 PORT_MAX = 65_535  # TCP has two bytes for it
-ANSWERS_MAX = 64  # to questions of one broker that are under way at the same time
+ANSWERS_MAX = 64  # to questions of one broker that are under way at the same time; chosen: brokers ask seldom
 BINARY_CODE_MAX = 0x7FFF  # a binary header has 16 bits for it, which the codes of POP do not fit into
 _INSTANCES = itertools.count(1)
 

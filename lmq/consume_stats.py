@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 MINUTE_S = 60.0
 HOUR_S = 3600.0
-SLOTS = 30  # parts of a span, which end one by one
+SLOTS = 30  # parts of a span, which end one by one: of a minute 2 s each
 
 Clock = Callable[[], float]
 

@@ -21,7 +21,7 @@ from lmq.send_back import SendBack
 
 LOGGER = logging.getLogger(__name__)
 
-AGAIN_S = 5.0  # until a message that failed, and cannot be sent back either, is given to the listener again
+AGAIN_S = 5.0  # until a message that failed, and cannot be sent back either, is given to the listener again: Java's
 
 
 class ConsumeStatus(Enum):

@@ -36,10 +36,10 @@ from lmq.trouble import Troubles
 LOGGER = logging.getLogger(__name__)
 
 REBALANCE_S = 20.0  # as in Java's client
-UNBALANCED_S = 1.0  # until it is tried again to take queues that could not be had
+UNBALANCED_S = 1.0  # until it is tried again to take queues that could not be had, as in Java's client
 COMMIT_S = 5.0  # as in Java's client
-LOCK_S = 20.0  # locks are renewed
-WAIT_S = 15.0  # of a pull at the broker
+LOCK_S = 20.0  # locks are renewed, as in Java's client: a broker keeps one for 60 s
+WAIT_S = 15.0  # of a pull at the broker, as in Java's client
 OFFSETS_DIR = Path("~/.rocketmq_offsets")
 WHERE: Mapping[object, str] = {"first": "CONSUME_FROM_FIRST_OFFSET", "last": "CONSUME_FROM_LAST_OFFSET"}
 

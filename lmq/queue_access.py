@@ -36,8 +36,8 @@ PULL_CODES = frozenset(
 )
 RETRIED = (ConnectFailedError, ConnectionLostError, RequestTimeoutError, BusyError)
 """What a consumer that goes on for ever waits out."""
-RETRY_FIRST_S = 0.05
-RETRY_MAX_S = 5.0
+RETRY_FIRST_S = 0.05  # as in `lmq.client`
+RETRY_MAX_S = 5.0  # as in `lmq.client`: how late a consumer notes that a broker is back
 
 Start = Literal["first", "last", "committed"] | int | datetime
 

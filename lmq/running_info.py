@@ -15,8 +15,8 @@ from lmq.remoting.commands import Command, answer, encode_json
 from lmq.remoting.response_codes import ResponseCode
 from lmq.subscription import Subscription
 
-TASKS_MAX = 1_000  # whose stacks are told
-STACKS_CHARACTERS_MAX = 1 << 20
+TASKS_MAX = 1_000  # whose stacks are told, of 20 lines each; chosen: nobody reads more of them
+STACKS_CHARACTERS_MAX = 1 << 20  # of an answer, whose frame has 16 MiB at official brokers
 ACTIVE, PASSIVE = "CONSUME_ACTIVELY", "CONSUME_PASSIVELY"
 
 

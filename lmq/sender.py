@@ -32,9 +32,9 @@ from lmq.replies import Replies
 from lmq.routes import NEW_TOPIC_QUEUES, TEMPLATE_TOPIC
 
 RETRIED = (ConnectFailedError, ConnectionLostError, RequestTimeoutError)
-RETRY_FIRST_S = 0.05
+RETRY_FIRST_S = 0.05  # as in `lmq.client`
 COMPRESS_LEVEL = 5  # as Java's client has it
-BUSY_MAX_S = 1.0  # between two tries
+BUSY_MAX_S = 1.0  # between two tries; chosen: how late a producer notes that a broker has room
 FAULT_CODES = frozenset((ResponseCode.SYSTEM_ERROR, ResponseCode.SYSTEM_BUSY, ResponseCode.SERVICE_NOT_AVAILABLE))
 ELSEWHERE_CODES = frozenset((1, 16, 17, 204, 205))  # refusals that another broker may not share
 

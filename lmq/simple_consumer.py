@@ -22,7 +22,7 @@ from lmq.remoting.response_codes import ResponseCode
 from lmq.subscription import ALL, Subscription, make_subscription
 
 ALL_QUEUES = -1
-MISSING_S = 0.5  # until a topic is looked for again
+MISSING_S = 0.5  # until a topic is looked for again; chosen: somebody has just made it
 MIN_MODE, MAX_MODE = "0", "1"  # where a group begins
 NOTHING = frozenset((ResponseCode.PULL_NOT_FOUND, ResponseCode.POLLING_FULL, ResponseCode.POLLING_TIMEOUT))
 

@@ -30,7 +30,7 @@ LOGGER = logging.getLogger(__name__)
 
 PREPARED_FLAG = 0x4  # sysFlag: a half message
 CHECKS_MAX = 1_024  # under way at once; the broker asks again about those that are more
-STAY_S = 5.0  # how often a connection that was lost is made again
+STAY_S = 5.0  # how often a connection that was lost is made again; chosen: a broker that asks waits longer
 _PLACE_DIGITS = 16  # at the end of a message id
 
 

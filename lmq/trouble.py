@@ -7,8 +7,8 @@ import time
 
 LOGGER = logging.getLogger(__name__)
 
-AGAIN_FIRST_S = 5.0
-AGAIN_MAX_S = 60.0
+AGAIN_FIRST_S = 5.0  # chosen: a short failure is told once
+AGAIN_MAX_S = 60.0  # chosen: one line a minute of what lasts
 
 
 class Troubles:

@@ -20,9 +20,9 @@ from spark_analytics.options import ReadOptions
 from spark_analytics.partitions import LogRange
 from spark_analytics.schema import Column, columns_of
 
-_ROWS_A_SCAN = 16_384
-_BODY_BYTES_A_BATCH_MAX = 16 << 20
-_QUEUES_A_BATCH_MAX = 400_000  # list items
+_ROWS_A_SCAN = 16_384  # records: 1.2 MiB of columns
+_BODY_BYTES_A_BATCH_MAX = 16 << 20  # chosen: a batch is copied to Spark's process in one piece
+_QUEUES_A_BATCH_MAX = 400_000  # list items: of names of 40 bytes 16 MB, as bodies
 _COPIED = {"body", "properties"}
 
 

@@ -16,7 +16,7 @@ Longs = npt.NDArray[np.int64]
 Truths = npt.NDArray[np.bool_]
 Buffer = bytes | bytearray | memoryview
 
-_MICROS_A_MILLISECOND = 1000
+_MICROS_A_MILLISECOND = 1000  # Arrow's timestamps are in microseconds
 
 
 class ByteRanges:

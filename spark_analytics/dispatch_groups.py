@@ -19,8 +19,8 @@ from spark_analytics.byte_ranges import ints, longs, moments, text_lists
 from spark_analytics.message_columns import MessageColumns
 from spark_analytics.schema import Column, arrow_schema
 
-GROUP_ROWS_MAX = 200_000  # partial rows that are kept before they are summed up again
-_QUEUES_A_BATCH_MAX = 200_000  # list items in one batch of the answer
+GROUP_ROWS_MAX = 200_000  # partial rows that are kept before they are summed up again; chosen
+_QUEUES_A_BATCH_MAX = 200_000  # list items in one batch of the answer; chosen: half of what a read has
 _KEYS = ("topic", "dispatch", "set")
 _SUMS = ("messages", "record_bytes", "body_bytes", "dispatch_bytes")
 _AGGREGATES = [(name, "sum") for name in _SUMS] + [("first_ms", "min"), ("last_ms", "max")]

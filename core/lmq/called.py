@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from core.lmq.queue_name import AMQP, LIGHT_PREFIX, MQTT, parse_queue_name
 
-ROWS_BYTES_MAX = 4 << 20  # of all long filters that are written down
+ROWS_BYTES_MAX = 4 << 20  # of all long filters that are written down; chosen: all of them are read at a start
 KNOWN_BYTES = 32 << 20  # of all long names that are known: of more, those noted last
 NAME_BYTES = 250  # of a long name besides its letters: the digest, two objects, its place
 DIGITS = 8  # of a long name that is not known

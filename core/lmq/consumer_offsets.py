@@ -8,7 +8,7 @@ from typing import Protocol
 
 LOGGER = logging.getLogger(__name__)
 
-_SLOT_BYTES = 4
+_SLOT_BYTES = 4  # of a slot's number, in a row: 4 billion groups and queues
 
 
 class SlotTable(Protocol):

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-READERS_MAX = 1_024  # the readers with the latest endings
+READERS_MAX = 1_024  # the readers with the latest endings; with RUNS_MAX runs of 40 bytes each 5 MB
 RUNS_MAX = 128  # of one reader, the latest
 ALL = 1 << 62  # above all offsets
 PURGED = "purged"

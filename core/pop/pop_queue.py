@@ -17,7 +17,7 @@ from core.pop.receipt import Receipt
 from core.pop.timer_wheel import TimerWheel
 from core.stage import Stage
 
-AGAIN_COUNT_MAX = 1024  # messages looked up in one go for redelivery
+AGAIN_COUNT_MAX = 1024  # messages looked up in one go for redelivery: as many as one batch of columns has
 SHOW_COUNT_MAX = 8_192  # invisible times that end in one go: about a millisecond
 _TIMERS_KEPT_MIN = 64  # fewer that are out of date are not worth making the wheel anew
 

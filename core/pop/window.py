@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 _RING_MIN = 64  # to begin with; it doubles
-_RING_KEPT_MAX = 65_536  # a larger ring is let go of when nothing is in flight
+_RING_KEPT_MAX = 65_536  # a larger ring is let go of when nothing is in flight; chosen: most queues stay below it
 _SPARSE_MIN = 4_096  # a ring of that size may be thinned out
 _SPARSE_RATIO = 256  # a dict entry costs about as much as so many bytes of the ring
 _NO_RING = bytearray()  # these three are shared by all that need none, and never written to

@@ -22,7 +22,7 @@ DEAD_LETTER_EXCHANGE = "dead-letter-exchange"
 DEAD_LETTER_KEY = "dead-letter-routing-key"
 DELIVERY_LIMIT = "delivery-limit"
 SINGLE_ACTIVE = "single-active-consumer"
-NO_LIMIT = -1
+NO_LIMIT = -1  # no argument or policy can say it: all that is said is 0 or more
 
 Told = Mapping[str, int | str]
 """What one source says of a queue, by name."""

@@ -21,7 +21,7 @@ from core.schedule.slots import (
     strip_due,
 )
 
-BYTES_MAX = 1 << 20  # of one read of a day's queue
+BYTES_MAX = 1 << 20  # of one read of a day's queue, so that large bodies do not hold the loop
 LOOK_INTERVAL_MS = 10_000  # a day is spread 8 hours ahead, so a look within minutes would be in time
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from core.engine import Places, Table
 
 _ROW = b"places"  # there once they are
-_SLOTS = 3
+_SLOTS = 3  # of the moment, and of its number in turns: the pair is never half written
 _MOMENT = 0
 _TAG_SHIFT = 40  # with the six bits of the tag it stays within the 48 bits that places hold
 _TAG_MASK = 0x3F

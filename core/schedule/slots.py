@@ -14,9 +14,9 @@ from core.engine import Engine
 from core.properties import CRC, DUE
 
 TIMER_TOPIC = b"rmq_sys_wheel_timer"  # as official brokers call it
-NEAR_MS = 60_000
+NEAR_MS = 60_000  # a minute: what is due in one is in memory, and NEAR_AHEAD_MS of them are some 2,000 queues
 NEAR_SLOTS = 2_048  # 34 hours
-FAR_MS = 86_400_000
+FAR_MS = 86_400_000  # a day: 400 queues reach further than a year
 FAR_SLOTS = 512  # days
 NEAR_AHEAD_MS = 32 * 3_600_000  # what is due within this time waits in a minute
 ROLL_AHEAD_MS = NEAR_AHEAD_MS - FAR_MS  # a day is spread over its minutes so long before it begins
@@ -24,7 +24,7 @@ DELAY_MAX_MS = 400 * FAR_MS  # less than the ring of days, so that no two of the
 DUE_MAX_MS = 10**13 - 1  # 13 digits, as a record says it: the year 2286
 
 _DUE_NAME = DUE + b"\x01"
-_DIGITS = 13
+_DIGITS = 13  # as a record says it: DUE_MAX_MS has no more
 _DUE_BYTES = len(_DUE_NAME) + _DIGITS + 1
 _CRC_NAME = CRC + b"\x01"
 

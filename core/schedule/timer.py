@@ -39,10 +39,10 @@ from core.schedule.timer_broker import TimerBroker
 LOGGER = logging.getLogger(__name__)
 
 PLACES_GROUP = b"CID_RMQ_SYS_TIMER"  # its offsets in the queues are how far each is needed; no client can commit there
-BYTES_MAX = 1 << 20  # of one read of a minute's queue
+BYTES_MAX = 1 << 20  # of one read of a minute's queue, so that large bodies do not hold the loop
 LOOK_AHEAD_MS = 20_000  # the next minute's queue is read so long before it begins
 RECALLS_MAX = 100_000  # of one minute or day: some 10 MB in the minute in which they are looked for
-AGAIN_MS = 1_000  # how long to wait where nothing can be stored
+AGAIN_MS = 1_000  # how long to wait where nothing can be stored; chosen: room does not come back sooner
 
 Resolver = Callable[[bytes, int], Destination | None]
 """Says where a message goes by its properties, those of its waiting record but the timer's own, and its flag."""

@@ -12,9 +12,9 @@ from core.engine import Engine, Outcome
 from core.errors import LmqError
 from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_RETAIN, PublishBatch, Route
 
-COUNT_MAX = 256  # copies of one append
+COUNT_MAX = 256  # copies of one append, as many as the timer hands on in one go
 _SYS_FLAG_BITS = 0xFFFF
-LOST_MAX = 1_024  # tickets whose loss is remembered
+LOST_MAX = 1_024  # tickets whose loss is remembered; chosen: each is asked about within a turn or two
 
 
 class WaitingCopies:

@@ -13,7 +13,7 @@ from core.store.sync_plan import SyncPlan
 
 FILE_BYTES = 4096  # a page, the least that can be mapped
 _FIELDS = struct.Struct(">qqI")  # end of the log, store time of its last record, CRC over both
-_CHECKED_BYTES = 16
+_CHECKED_BYTES = 16  # what the CRC is over: the first two fields
 _TRIES = 1_000  # a reader may see a half-written value; the writer needs nanoseconds to complete it
 
 

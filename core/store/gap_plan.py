@@ -28,14 +28,14 @@ from core.store.sealed_index import SealedIndex
 GAP_WORTH = 64 << 10  # smaller gaps are left as they are: a call and two pages for each would be too much
 USES_MAX = 1 << 20  # bytes that a gap may hold of dispatch sets
 # What one step does at most, so that each takes a few milliseconds.
-_ENTRIES_A_STEP = 65_536
-_QUEUES_A_STEP = 4_096
-_CELLS_A_STEP = 1 << 18
-_BYTES_A_READ = 1 << 20
-_READS_A_STEP = 4
+_ENTRIES_A_STEP = 65_536  # of 4 bytes: 256 KiB of an index
+_QUEUES_A_STEP = 4_096  # rows of the directory, a look-up each
+_CELLS_A_STEP = 1 << 18  # of 64 bytes: the marks of 16 MiB of a segment
+_BYTES_A_READ = 1 << 20  # of records; a larger record is read whole
+_READS_A_STEP = 4  # so 4 MiB of records
 _GAPS_A_STEP = 64  # looked at; a gap is of 64 KiB at least
 _LOOKUPS = 16  # of one name, each in another step
-_HEADER_BYTES = STORE_MS_AT + 12 + 8
+_HEADER_BYTES = STORE_MS_AT + 12 + 8  # up to the end of the store time, where the born host is of IPv6
 _SYS_FLAG_AT = 36
 
 

@@ -22,12 +22,12 @@ _VERSION = 2
 _HEAD = struct.Struct(">8sIQQ28sI4s")
 HEAD_BYTES = 64  # as _HEAD has it
 SEED = b"SEED"
-SEED_BYTES = 4
+SEED_BYTES = 4  # as many as a CRC-32 has
 NAME_BYTES_MAX = 28  # what the other fields leave of the head
 _CRC_AT = 56
 _OLD_VERSION = 1
 _OLD_HEAD = struct.Struct(">8sIQQI4s")  # without the name
-_OLD_HEAD_BYTES = 36
+_OLD_HEAD_BYTES = 36  # as _OLD_HEAD has it
 _OLD_CRC_AT = 28
 
 

@@ -23,7 +23,7 @@ from core.store.record import Buffer, find_property
 
 # bits of the bucket number, segment base, entry count, CRC of the block CRCs, whether it is whole
 _FORMAT = FileFormat("key file", b"LMQ-KEYS", 1, "IQQII")
-_HEADER_BYTES = 44
+_HEADER_BYTES = 44  # magic 8, version 4, the fields of _FORMAT 28, their CRC 4
 _BLOCK_BYTES = BLOCK_BYTES
 _BUCKET_SHIFT = 2  # four entries a bucket
 _SLICE_ENTRIES = 16_384  # about 0.2 ms

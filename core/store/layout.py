@@ -46,7 +46,7 @@ NEXT_SEGMENT_FILE = "segment.next"  # and a number: prepared ahead, outside the 
 GAPS_SUFFIX = ".gaps"  # in the index folder, after a segment's name: what is being punched out of it
 CONFIRMED_FILE = "confirmed"
 SEGMENT_NAME_DIGITS = 20  # as RocketMQ names its files; no offset of 64 bits has more
-PAGE_BYTES = 4096
+PAGE_BYTES = 4096  # of x86-64's memory and of usual file systems: what holes are cut to
 
 
 def segment_name(base: int) -> str:

@@ -24,14 +24,14 @@ from core.store.sync_plan import SyncPlan, sync_now
 
 LOGGER = logging.getLogger(__name__)
 
-VALUE_MIN = -(1 << 47)
+VALUE_MIN = -(1 << 47)  # a signed number of 48 bits
 VALUE_MAX = (1 << 47) - 1  # a signed number of 48 bits
 HEADER = b"LMQPLACE\x00\x00\x00\x00\x00\x00\x00\x02"  # magic and version
 OLD_HEADER = b"LMQPLACE\x00\x00\x00\x00\x00\x00\x00\x01"
-SLOT_WORDS = 2
-_HEADER_WORDS = 2
+SLOT_WORDS = 2  # written in turn: one of them is whole whenever the process is killed
+_HEADER_WORDS = 2  # HEADER is 16 bytes
 _MASK = (1 << 48) - 1
-_TURN = 1 << 48
+_TURN = 1 << 48  # above the 48 bits of the number: it says which word was written last
 _CHECK_SHIFT = 49  # 48 bits of the number, one of the turn; the check has the 15 above
 _CHECKED_MASK = (1 << _CHECK_SHIFT) - 1
 _CHECK_MASK = (1 << 15) - 1

@@ -26,7 +26,7 @@ from core.store.steps import advance
 
 LOGGER = logging.getLogger(__name__)
 _GAIN_SHARE = 16  # a segment is left as it is where less than this part of its room would be given back
-_HOLES_A_STEP = 64
+_HOLES_A_STEP = 64  # calls into the file system, between which other work of the thread has its turn
 _ENTRIES_A_STEP = 1 << 20  # 4 MiB: so much is checked in one step
 
 

@@ -19,7 +19,7 @@ from core.store.queue_names import QueueNames
 from core.store.sealed_index import SealedIndex, write_sealed_index
 
 LOGGER = logging.getLogger(__name__)
-MIN_OFFSETS_CACHED = 100_000
+MIN_OFFSETS_CACHED = 100_000  # two numbers and a place in a dict each, 136 bytes: 14 MB
 
 
 class IndexPart:

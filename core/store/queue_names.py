@@ -20,14 +20,14 @@ from core.store.arena import Arena
 from core.store.disk import sync_file, sync_folder, write_all
 from core.store.sync_plan import SyncPlan
 
-NAME_BYTES_MAX = 1_024
+NAME_BYTES_MAX = 1_024  # chosen: the longest are of RocketMQ's retries, 255 bytes and a queue's number
 _NAME_BYTES_MAX = NAME_BYTES_MAX
 HEADER = b"LMQNAMES\x00\x00\x00\x01"  # magic and version
-_HEADER_BYTES = 12
+_HEADER_BYTES = 12  # of HEADER
 _OVERHEAD = 6  # length before a name, CRC after it
 _AROUND = 5  # so much more than a line break
 _LINE_BREAK = 10
-_RESYNC_BYTES = 65_536  # how far after a bad entry a good one is looked for
+_RESYNC_BYTES = 65_536  # how far after a bad entry a good one is looked for: 63 of the longest names
 _TEXT_MAX = 0x7FFFFFFF  # places in it are signed numbers of 32 bits
 _HASH_MASK = 0x7FFFFFFF
 _REF_MASK = 0xFFFFFFFF

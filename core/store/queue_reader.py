@@ -15,9 +15,9 @@ from core.store.queue_index import QueueIndex
 from core.store.record import fill_batch, fill_columns, is_gap
 from core.store.segments import Segments
 
-POSITIONS_MAX = 4096  # entries looked up at once
+POSITIONS_MAX = 4096  # entries looked up at once: 16 KiB, four pages of an index
 _POSITIONS_MAX = POSITIONS_MAX
-_NO_LIMIT = 1 << 62
+_NO_LIMIT = 1 << 62  # no bound of bytes
 _GONE = GONE
 _NUMBERS = itertools.count(1)  # one for each reader of this process
 

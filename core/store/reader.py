@@ -37,7 +37,7 @@ from core.store.segments import first_store_ms
 from core.store.set_copies import DAMAGE, walk
 from core.store.set_rescue import SetRescue
 
-SETS_CACHED = 1_000
+SETS_CACHED = 1_000  # lists of names: of a thousand names each some 70 MB
 SEGMENTS_AROUND = 2  # on either side, in which copies of a damaged dispatch set are looked for
 
 

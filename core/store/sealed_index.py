@@ -23,8 +23,8 @@ from core.store.position_marks import PositionMarks
 # fingerprint of the names, segment base, log position that it reaches to, entry count, names covered, queue count,
 # CRC of directory and entry CRCs
 _FORMAT = FileFormat("index file", b"LMQINDEX", 1, "IQQQIII")
-_HEADER_BYTES = 56
-_ROW_BYTES = 24
+_HEADER_BYTES = 56  # magic 8, version 4, the fields of _FORMAT 40, their CRC 4
+_ROW_BYTES = 24  # of the directory: three numbers of 64 bits
 _ROW_LONGS = 3
 _BLOCK_BYTES = BLOCK_BYTES
 _BLOCK_ENTRIES = 1_024  # of four bytes

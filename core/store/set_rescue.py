@@ -36,7 +36,7 @@ SET_BYTES_MAX = 8 << 20  # a larger record is none of a set: half a million queu
 SEGMENTS_NEAR = 5  # the damaged one and four after it: as far as copies are looked for
 _TAIL_BYTES = len(DISPATCH_SET_TOPIC) + 2 + CRC_PROPERTY_BYTES  # after the topic's length
 _TAIL_LIKENESS = len(DISPATCH_SET_TOPIC) * 3 // 4  # damage may be in some letters of it
-_BORN_MS_AT = 40
+_BORN_MS_AT = 40  # in a record, as RocketMQ has it
 _CRC_AT = 8
 _PLACE = re.compile(DISPATCH_SET + rb"\x01([0-9]{1,18})\x02")
 

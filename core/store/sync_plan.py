@@ -8,7 +8,7 @@ from typing import Protocol
 
 from core.store.disk import sync_file
 
-FDS_MAX = 1_024
+FDS_MAX = 1_024  # chosen: as many files as a process may have open by default; the flush thread names fewer
 FDS_BESIDE_MAX = 4  # as many as the flush thread begins at a time
 Step = Callable[[], Iterator[None] | None]
 """Work; where it is long, what is left of it, a slice at a time."""

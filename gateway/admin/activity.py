@@ -27,13 +27,13 @@ from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
 from gateway.inventory import PlaceEntry
 
-INTERVAL_S = 5.0  # between two looks
-SHARE = 100  # times what a look cost the processor, at least, until the next one
+INTERVAL_S = 5.0  # between two looks, as RabbitMQ's own statistics have it
+SHARE = 100  # times what a look cost the processor, at least, until the next one: looks take 1 % of it at most
 BLOCK = 2_048  # queues that are compared in one step
 GROWN_MAX = 20_000  # queues whose rate is kept: those that grew most
-WATCHED_MAX = 10_000  # queues that consumers read, or that were told of lately
+WATCHED_MAX = 10_000  # queues that consumers read, or that were told of lately; chosen: each look passes over them
 TOLD_S = 60.0  # so long a queue is watched that the API told of
-CONSUMERS_MAX = 8  # of a queue, that are named where its place is noted
+CONSUMERS_MAX = 8  # of a queue, that are named where its place is noted; chosen: as many as a line can tell
 Placed = tuple[VirtualHost, SharedQueue, str]  # with a consumer
 
 

@@ -13,9 +13,9 @@ from fastapi import HTTPException
 from core.broker import Broker
 from core.message import AWAY, StoredBatch
 
-READ_BYTES_MAX = 1 << 20  # of records in one go
-AGAIN_MAX = 500  # tries
-AGAIN_S = 0.01  # after which a read is tried again whose messages were on their way
+READ_BYTES_MAX = 1 << 20  # of records in one go, so that large bodies do not hold the loop
+AGAIN_MAX = 500  # tries, AGAIN_S apart: 5 s
+AGAIN_S = 0.01  # after which a read is tried again whose messages were on their way; chosen: a turn of another machine
 
 
 def begin_asking(begin: Callable[[Callable[[Any], None]], None]) -> asyncio.Future[Any]:

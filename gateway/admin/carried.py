@@ -14,7 +14,7 @@ from gateway.net.streams.tls import HTTP_CAME
 
 LOGGER = logging.getLogger(__name__)
 
-OPEN_S = 10.0  # that a peer has for handshakes
+OPEN_S = 10.0  # that a peer has for handshakes, as at the doors
 WITHOUT_TLS = (
     b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 46\r\nConnection: close\r\n\r\n"
     b"HTTP came where HTTPS is spoken: use https://\n"

@@ -44,7 +44,7 @@ from gateway.auth.credentials import GUEST
 from gateway.auth.permissions import ALL, Permissions
 
 AMQP_DOOR = "amqp"
-NAME_BYTES_MAX = 255
+NAME_BYTES_MAX = 255  # a short string of AMQP
 AS_WRITTEN = (str, bool, int, float)
 PROPERTIES = (
     "content_type", "content_encoding", "delivery_mode", "priority", "correlation_id", "reply_to", "expiration",

@@ -23,7 +23,7 @@ from gateway.admin.view import View
 from gateway.amqp.definition_rows import DEFAULT_VHOST
 
 EXPLANATIONS = Routes(prefix="/api/explain")
-HEADERS_MAX = 64  # groups, headers and properties of one question, each
+HEADERS_MAX = 64  # groups, headers and properties of one question, each; chosen: more than a message has
 Topic = Annotated[str | None, Query(min_length=1, max_length=65_535)]
 Short = Annotated[str, Query(max_length=255)]
 Client = Annotated[str, Query(max_length=65_535)]

@@ -39,7 +39,7 @@ _NAMES = {
 _ESCAPED = frozenset({FIELD_ESCAPED_CONTENT_TYPE, FIELD_CORRELATION})
 _FORMATS = {b"0": "bytes", b"1": "UTF-8"}
 _OF_ROCKETMQ = frozenset({TAGS, KEYS, UNIQ_KEY, b"RETRY_TOPIC"})
-_FLAG_BYTES = 2
+_FLAG_BYTES = 2  # AMQP's property flags, a short; all properties that there are fit into one
 _CONTROL = re.compile(r"[^\t\n\r\x20-\U0010ffff]")  # in what is no text that people wrote
 
 

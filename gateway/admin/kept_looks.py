@@ -19,11 +19,11 @@ from gateway.admin.trail import Look, Reader, Trail
 LOGGER = logging.getLogger(__name__)
 
 KEEP_MS = 30_000  # between two looks that are kept: of 4,000 readers that all move 0.3 MB a minute
-COMPACT_BYTES_MIN = 1 << 20
+COMPACT_BYTES_MIN = 1 << 20  # chosen: a smaller journal takes no room or time at a start that is worth the work
 COMPACT_RATIO = 2  # a compaction is due when the journal is so many times what the last one left
-LOOKS_MAX = 8  # of one reader, that a compaction keeps
+LOOKS_MAX = 8  # of one reader, that a compaction keeps: of KEEP_MS each, four minutes
 NAME_BYTES_MAX = 1_024  # of a reader, or of its consumers; looks at longer ones are not kept
-STEP_RECORDS = 64
+STEP_RECORDS = 64  # read between two looks at the clock, at a start
 TEXT, LOOK = 1, 2
 PIECE_BYTES = 48  # with the head it fits into a journal's record, which has 64 at most
 _TEXT = struct.Struct(">BIB")  # kind, number, pieces that follow

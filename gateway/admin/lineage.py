@@ -37,12 +37,12 @@ from gateway.inventory import FateEntry, SubscriptionEntry, text_of
 from gateway.rocketmq.topic_table import queue_key
 
 LINEAGE = Routes(prefix="/api/lmq", tags=("lmq",))
-COUNT_MAX = 200
+COUNT_MAX = 200  # chosen: each message is followed to up to QUEUES_MAX queues
 OFFSET_MAX = (1 << 63) - 1  # a signed number of 64 bits
-QUEUES_MAX = 100  # told of a message at once
-READERS_MAX = 100  # told of a queue by name, all others by their number
-LOOKED_AT_MAX = 4_096  # messages of the same millisecond among which one is looked for
-FIRST_COUNT = 64
+QUEUES_MAX = 100  # told of a message at once; chosen: what a page can show
+READERS_MAX = 100  # told of a queue by name, all others by their number; chosen: what a page can show
+LOOKED_AT_MAX = 4_096  # messages of the same millisecond among which one is looked for: more than are stored in one
+FIRST_COUNT = 64  # of the messages of that millisecond, read together; mostly the first one is it
 _OFFSET_ID = re.compile(r"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")  # RocketMQ's: address, port, place
 _PLACE = re.compile(r"[0-9]{1,19}")
 Item = dict[str, Any]

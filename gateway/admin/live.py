@@ -17,8 +17,8 @@ from gateway.admin.login import Caller
 from gateway.admin.management.overview import describe_gateway, describe_state
 from gateway.admin.view import AdminView
 
-INTERVAL_S = 1.0
-LOOK_S = 0.05  # how often the loop's delay is measured
+INTERVAL_S = 1.0  # chosen: a reader can follow figures that change so often
+LOOK_S = 0.05  # how often the loop's delay is measured; chosen: twenty looks are in each sample
 SAMPLES_MAX = 300  # what a page shows: five minutes
 RATE_SAMPLES = 5  # over which rates are told, as RabbitMQ's console asks
 FOLLOWED_MAX = 900  # samples of one stream, then a page asks again: its login may have ended

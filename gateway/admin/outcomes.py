@@ -26,8 +26,8 @@ from gateway.amqp.deaths import last_reason
 from gateway.amqp.stored_properties import StoredProperties
 from gateway.inventory import AWAY, SENT, SUBSCRIBED_LATER, FateEntry, text_of
 
-READ_COUNT = 64
-LOOKED_AT_MAX = 20_000  # messages of one queue among which a dead letter is looked for
+READ_COUNT = 64  # dead letters read together, each with its whole body
+LOOKED_AT_MAX = 20_000  # messages of one queue among which a dead letter is looked for; chosen: somebody waits for it
 NOT_KEPT = "which of these is not known: it was done before the gateway started, or longer ago than endings are kept"
 NEVER_KEPT = "which of these is not kept"
 ONE_WAY = "by the rules of its reader as they are now it can have ended in no other way"

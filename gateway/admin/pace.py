@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 
-SHARE = 100  # times what all of it costs together passes until the same is done again
+SHARE = 100  # times what all of it costs together passes until the same is done again: 1 % of the processor
 FRESH_S = 5.0  # at least: as often as RabbitMQ's own console asks
 USED_S = 60.0  # so long after the last question a piece of work counts
 

@@ -11,9 +11,9 @@ from core.queues.levelled_queue import LevelledQueue
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
 
-HEAD_COUNT = 8  # messages that stand first, whose length is looked at
-HEAD_BYTES_MAX = 1 << 16  # of one read of a queue's first messages
-_ANY_BYTES = 1 << 40
+HEAD_COUNT = 8  # messages that stand first, whose length is looked at; chosen: expired ones stand there, mostly few
+HEAD_BYTES_MAX = 1 << 16  # of one read of a queue's first messages: of usual ones HEAD_COUNT, of large ones one
+_ANY_BYTES = 1 << 40  # no bound: HEAD_COUNT is one
 
 
 class Ends(NamedTuple):

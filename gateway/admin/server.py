@@ -23,7 +23,7 @@ from gateway.settings.way_names import Ways
 
 WEB_SERVER = "127.0.0.1"  # a web server there may say X-Forwarded-For; without it uvicorn asks FORWARDED_ALLOW_IPS
 NOWHERE = "/api/lmq/nowhere/at/all"
-STOP_S = 1.0  # requests that take longer are dropped
+STOP_S = 1.0  # requests that take longer are dropped, so that the gateway stops within 5 s
 
 
 class _Server(uvicorn.Server):

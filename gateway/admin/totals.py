@@ -16,7 +16,7 @@ from gateway.admin.pace import Pace
 from gateway.admin.steps import Steps, walk
 from gateway.inventory import GroupEntry, QueueEntry
 
-DEEPEST_COUNT = OLDEST_COUNT = REPEATING_COUNT = BEHIND_COUNT = 10
+DEEPEST_COUNT = OLDEST_COUNT = REPEATING_COUNT = BEHIND_COUNT = 10  # chosen: each is a series of Prometheus
 REPEATED_MAX = 10_000  # queues, and groups, of which it is known how much they had given once more at the walk before
 
 _FAR_MS = 1 << 62  # no message is stored so late

@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from typing import NamedTuple
 
-READERS_MAX = 4_000  # those whose places moved last
+READERS_MAX = 4_000  # those whose places moved last; chosen, as many as doors look at: PLACES_MAX of their inventories
 LOOKS_MAX = 64  # of one reader; then every other one of the older half goes
 
 

@@ -15,7 +15,7 @@ from gateway.rocketmq.delay import REAL_QUEUE, REAL_TOPIC
 from gateway.rocketmq.topic_table import GIVEN_UP_TOPIC, queue_key
 from gateway.rocketmq.transactions.half import find_letter
 
-READ_COUNT = 64
+READ_COUNT = 64  # records read together, which are short
 LOOKED_AT_MAX = 20_000  # records of one queue, as of dead letters
 OUTCOMES = {
     b"c": "its transaction was committed",

@@ -45,7 +45,7 @@ from gateway.amqp.unacked import is_settle
 
 FRAME_MAX_AT_FIRST = 8_192  # before both sides agreed; room for a token as password
 FRAMES_AT_ONCE = 32  # without an event between them: a channel.open each, or parts of messages
-CLOSE_WAIT_MS = 5_000  # how long the answer to connection.close is waited for
+CLOSE_WAIT_MS = 5_000  # how long the answer to connection.close is waited for; chosen: clients that work answer at once
 
 _HEADER = int(State.HEADER)
 _LOGIN = int(State.LOGIN)

@@ -21,7 +21,7 @@ from gateway.amqp.stored_properties import StoredProperties
 from gateway.amqp.traits import Traits
 
 BYTES_EACH = 5  # of a block, for each of the properties
-BYTES_MORE = 512
+BYTES_MORE = 512  # of a block with no properties: the flags, and the headers that a delivery has of its own
 KEY_BYTES_MAX = 255  # what is longer is told cut, and the topic in a header beside it
 
 LightNames = Callable[[Iterable[str]], list[bytes]]

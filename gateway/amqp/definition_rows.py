@@ -20,7 +20,7 @@ BINDING = "b"
 LINK = "e"  # a binding that leads to an exchange
 DEFAULT_VHOST = "/"
 _PARTS_WITH_TERMS = 5  # kind, exchange, destination, key, and what it says besides
-_PLAIN_MAX = 64
+_PLAIN_MAX = 64  # there are few: queues differ by what was said of them, most by nothing
 ROWS = RowFormat(3)  # since 2 there are rows of other virtual hosts than `/`, since 3 bindings have arguments
 
 

@@ -23,7 +23,7 @@ from gateway.amqp.reply_codes import SOFT, ReplyCode
 
 REPLY_TEXT_BYTES_MAX = 255  # a short string
 CUT = "..."  # at the end of a text that is longer
-SNIPPET_BYTES = 16  # of a frame, in texts
+SNIPPET_BYTES = 16  # of a frame, in texts; chosen: a reply text has 255 bytes, and each takes two to four
 PRINTED = range(0x20, 0x7F)  # octets of a frame that are written as text, if all are such
 OCTETS_MAX = 128  # written one by one: more would not fit into a text
 

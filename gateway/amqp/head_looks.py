@@ -13,7 +13,7 @@ from gateway.amqp.queue_pops import QueuePops
 from gateway.amqp.queue_rows import NextOffsets, QueueRows
 from gateway.amqp.queues import VirtualHost
 
-AT_ONCE = 1_024  # queues that are compared in one step
+AT_ONCE = 1_024  # queues that are compared in one step; chosen: one step is a loop over numbers
 _NOT_LOOKED = -1
 _STAYS = -2  # less the offset of the first message that is not done, where that one never grows too old
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.reply_codes import ReplyCode
 
-NO_LIMIT = -1
+NO_LIMIT = -1  # as RabbitMQ's limits say it
 CONNECTIONS_MAX = "max-connections"
 QUEUES_MAX = "max-queues"
 LIMITS = (CONNECTIONS_MAX, QUEUES_MAX)

@@ -21,7 +21,7 @@ from gateway.amqp.reply_codes import ReplyCode
 FIXED_SIZES = {"octet": 1, "short": 2, "long": 4, "longlong": 8}
 INDEX_SIZE = 4  # class and method
 _GET = Basic.Get.index.to_bytes(INDEX_SIZE, "big")
-_AGAIN_MAX = 1_024
+_AGAIN_MAX = 1_024  # of them, less than a megabyte
 
 
 def method_name(index: int) -> str:

@@ -17,7 +17,7 @@ from gateway.amqp.out_pace import OutPace
 from gateway.amqp.states import State
 from gateway.net.protocol import Transport
 
-OUTPUT_BYTES_MAX = 256 * 1_024  # put together before it is written
+OUTPUT_BYTES_MAX = 256 * 1_024  # put together before it is written: as much as may wait where a peer reads slowly
 _OUTPUT_BYTES_MAX = OUTPUT_BYTES_MAX
 
 

@@ -24,7 +24,7 @@ QUEUES = "queues"
 ALL = "all"
 ALTERNATE_EXCHANGE = "alternate-exchange"
 APPLIES_TO = (QUEUES, EXCHANGES, "classic_queues", "quorum_queues", "streams", ALL)
-PATTERN_BYTES_MAX = 4_096
+PATTERN_BYTES_MAX = 4_096  # chosen: an expression takes memory in proportion, and is tried on each name
 KINDS = {CLASSIC: "classic_queues", QUORUM: "quorum_queues", STREAM: "streams"}
 Key = tuple[bool, str, str]  # whether it is an operator's, virtual host, name
 

@@ -35,7 +35,7 @@ from gateway.net.protocol import Transport
 TARGET_BYTES = 120  # of a target, besides what it holds
 ERROR_BYTES = 1_024  # of an error, with its text
 NOT_NOW = -1  # what is looked at is published later
-LOOK_COUNT = 16  # messages whose headers are looked at before the share of the turn is
+LOOK_COUNT = 16  # messages whose headers are looked at before the share of the turn is; chosen: a look costs a call
 _MANDATORY = MANDATORY
 _NONE: set[int] = set()  # never written to
 

@@ -28,7 +28,7 @@ from gateway.amqp.reply_codes import ReplyCode
 
 DELIVERIES_OF_QUORUM = 20  # of a message that is given back, where nothing is said; as in RabbitMQ 4
 PREFIX = "x-"
-UNKNOWN_BYTES_MAX = 1_024  # names and values of what is kept though it means nothing
+UNKNOWN_BYTES_MAX = 1_024  # names and values of what is kept though it means nothing: of a million queues a gigabyte
 NUMBER_BYTES = 8  # what a number or a flag counts for: 64 bits
 
 KeptArguments = dict[str, Field]

@@ -19,8 +19,8 @@ from gateway.amqp.queue_ties import Shared
 GROUP = b"amqp"
 BYTES_TABLE = "amqp_bytes"
 LEVELS_TABLE = "amqp_levels"  # where in the log a queue with priorities begins
-_PLACE_BYTES = 8
-COUNTED_AT_ONCE = 1_024  # messages
+_PLACE_BYTES = 8  # of a place in the log: 64 bits
+COUNTED_AT_ONCE = 1_024  # messages: as many as one batch of columns has
 
 
 class QueuePops:

@@ -28,7 +28,7 @@ from gateway.pacing import Pacing, make_pacing
 from gateway.settings.models import AmqpSettings
 from gateway.settings.way_names import Ways
 
-BATCH_MESSAGES_MAX = 2_048
+BATCH_MESSAGES_MAX = 2_048  # of one run: 128 KiB of columns
 
 
 class OpenConnection(Visitor, Protocol):

@@ -21,9 +21,9 @@ from gateway.amqp.queue_pops import QueuePops
 from gateway.amqp.queue_ties import Burial, Expiries, QueueConsumer, Shared
 from gateway.amqp.stream_trim import StreamTrim
 
-TAKE_COUNT_MAX = 1_024
+TAKE_COUNT_MAX = 1_024  # as many as one batch of columns has: enough to make the cost of a batch vanish
 TAKE_BYTES_MAX = 1 << 20  # a quarter of a turn's, so that no single take uses it up
-HEAD_COUNT_MAX = 256  # messages looked at for expired ones in one go
+HEAD_COUNT_MAX = 256  # messages looked at for expired ones in one go; chosen: a quarter of what is taken in one
 DEAD_COUNT_MAX = 128  # dead letters made of expired ones in one turn: some milliseconds
 TURN_BYTES_MAX = 4 << 20  # read for one queue in one turn; what is left waits for the next
 _TAKE_COUNT_MAX = TAKE_COUNT_MAX

@@ -24,7 +24,7 @@ Begun = Callable[[LmqError | None], None]
 """Told when it is known where to begin, or the error that keeps it from being known."""
 
 NOTHING = -1  # there is nothing more now, or it is on its way
-SKIP_COUNT = 1_024  # messages passed over in one go
+SKIP_COUNT = 1_024  # messages passed over in one go: as many as one batch of columns has
 SKIP_BYTES = 1 << 20  # of their records, where they are large
 LOOK_COUNT = 64  # messages whose places are looked up together
 LOOK_BYTES = 1 << 16  # of their records, where they are large

@@ -32,7 +32,7 @@ _DECIMAL = struct.Struct(">Bi")
 _JSON_TYPES: dict[str, type] = {"t": bool, "A": list, "F": dict, "V": type(None)}
 _SHORT_BYTES_MAX = 255  # a short string has one byte for its length
 _SCALE_MAX = 255  # AMQP's decimals have an octet for it
-_AGAIN_COUNT_MAX, _AGAIN_BYTES_MAX = 64, 1_024
+_AGAIN_COUNT_MAX, _AGAIN_BYTES_MAX = 64, 1_024  # 64 KiB and their texts: the headers that clients say again and again
 _ENCODED = {"x": "X", "S": "Y"}
 _PLAIN = {"x": b"x", "X": b"x", "S": b"S", "Y": b"S"}
 

@@ -12,7 +12,7 @@ from gateway.audit.files import AuditFiles
 LOGGER = logging.getLogger(__name__)
 
 WAITING_MAX = 8_192  # lines: some megabytes
-STOP_S = 1.0  # what the last lines get to be written
+STOP_S = 1.0  # what the last lines get to be written, of the 5 s in which the gateway stops
 
 
 class Counts:

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 PREFIX = "lmq_"  # of all of them, so that scanners for leaked secrets find them
-TOKENS_MAX = 1_000
+TOKENS_MAX = 1_000  # chosen: all are in memory, and in one answer where they are listed
 NAME_BYTES_MAX = 255  # as of a user's name
-ID_BYTES = 6  # told apart by it, not kept secret
+ID_BYTES = 6  # told apart by it, not kept secret: of TOKENS_MAX no two share 48 bits by chance
 SECRET_BYTES = 32  # 256 bits: nobody guesses it, so a quick hash is enough
 NEVER = 0
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 ARGON2 = "$argon2id$"  # begins each of them
 KIB_MAX = 256 * 1024  # a hash that asks for more is refused, as of scrypt
 WORK_KIB_MAX = 4 * KIB_MAX  # memory times passes: some seconds
-LANES_MAX = 64
+LANES_MAX = 64  # chosen: tools write 1 to 4
 KEY_BYTES_MIN, SALT_BYTES_MIN = 4, 8  # the algorithm's own
 BYTES_MAX = 1_024  # of salt and of key: far more than tools make
 MISSING = "argon2id needs pip install 'lmq-gateway[argon2]'"

@@ -20,9 +20,9 @@ from gateway.settings.models import SettingsError
 LOGGER = logging.getLogger(__name__)
 
 SET_BYTES_MAX = 1024 * 1024  # far more than the keys of a set take
-TIMEOUT_S = 10
+TIMEOUT_S = 10  # chosen: a key set is a small file; logins that need it wait so long at most
 AGAIN_MS = 30_000  # between two questions for keys that are not in the set: anybody can name one
-WAITING_MAX = 1_024  # logins that wait for an answer
+WAITING_MAX = 1_024  # logins that wait for an answer, as many as wait for a check of their passwords
 FRESH_S_MIN = 60  # however short a time the server says
 RETRY_S = (1, 2, 5, 10, 30)  # after failures, the last one again and again
 OK, NOT_MODIFIED = 200, 304

@@ -30,7 +30,7 @@ LOGGER = logging.getLogger(__name__)
 
 WAITING_MAX = 1_024  # attempts; 20 s of checks, so more would not be reached within the time to log in
 ANSWERS_MAX = 16  # attempts in one turn of the loop that need no check: what follows a login is dear
-FREE_WRONG_COUNT = 5  # wrong passwords of one address at one name before the address rests
+FREE_WRONG_COUNT = 5  # wrong passwords of one address at one name before the address rests; chosen: a person's slips
 REST_MS = 50  # after one more, then twice as long each time
 REST_MS_MAX = 1_000  # a right one that comes meanwhile is to get in well within the time to log in
 FORGET_MS = 60_000  # without a wrong one: then the address is as new

@@ -20,8 +20,8 @@ from typing import Any
 
 LOGGER = logging.getLogger(__name__)
 
-START_S = 10  # for plugins to be made
-STOP_S = 2
+START_S = 10  # for plugins to be made; chosen: some ask a server first
+STOP_S = 2  # chosen, of the 5 s in which the gateway stops
 STARTS = ("on_broker_pre_start", "on_broker_post_start")
 TOPIC_FILTERING = "topic_filtering"
 STOPS = ("on_broker_pre_shutdown", "on_broker_post_shutdown", "close")

@@ -25,7 +25,7 @@ LOGGER = logging.getLogger(__name__)
 NEVER = -1
 NAMELESS = ("", "guest")  # come in without being users
 GONE = View(publish=False, subscribe=False, configure=False)  # of a user that was deleted
-VIEWS_MAX = 4_096  # that are remembered, by user and groups
+VIEWS_MAX = 4_096  # that are remembered, by user and groups; chosen: a fleet has few kinds of users
 
 
 MANY = 1_000  # rules that are made, and indexed, in steps

@@ -27,7 +27,7 @@ from gateway.auth.rule import (
 from gateway.auth.rule_trie import NO_RULE, RuleTrie
 from gateway.auth.topic_patterns import covers
 
-VHOSTS_MAX = 64  # virtual hosts for which a set of rules remembers its groups that count there
+VHOSTS_MAX = 64  # virtual hosts for which a set of rules remembers its groups that count there; chosen: most have few
 OF_BACKEND = "rules of the back end"
 PATTERNS_A_STEP = 128  # that are indexed; at most 10 us each, those with expressions too
 RULES_A_STEP = 512  # that are looked at; at most 2 us each

@@ -19,12 +19,12 @@ from typing import NamedTuple
 METHOD = "SCRAM-SHA-256"
 ROUNDS = 32_768  # of a verifier that is made here: about 10 ms, for the client as well
 ROUNDS_MIN = 4_096  # RFC 7677, section 4
-MESSAGE_BYTES_MAX = 4_096
+MESSAGE_BYTES_MAX = 4_096  # chosen: a name of 255 bytes and two nonces are far less
 KEY_BYTES = 64  # StoredKey and ServerKey, one after the other
 _HALF = 32  # a SHA-256
 _NONCE_BYTES = 18  # 144 bits; a multiple of three, so that base64 needs no padding
-_FIRST_PARTS_MIN = 2
-_FINAL_PARTS_MIN = 3
+_FIRST_PARTS_MIN = 2  # RFC 5802, section 7: the flag of channel binding, the authorization identity
+_FINAL_PARTS_MIN = 3  # RFC 5802, section 7: channel binding, nonce, proof
 _PROHIBITED = (
     stringprep.in_table_c12,
     stringprep.in_table_c21_c22,

@@ -28,7 +28,7 @@ LOGGER = logging.getLogger(__name__)
 
 MEMORY_BYTES_MAX = 16 * 1024 * 1024  # of right tokens: some 20,000
 ENTRY_BYTES = 400  # of one that is remembered, beside its texts
-WHYS_MAX = 256  # refused tokens of which it is remembered why
+WHYS_MAX = 256  # refused tokens of which it is remembered why, until the refusal is logged
 
 Found = Callable[[bool | None, Token | None], None]  # as the answer of an attempt, with the token where it is right
 

@@ -18,10 +18,10 @@ from gateway.settings.jwt import JwtSettings
 from gateway.settings.models import UserTag
 from gateway.settings.rules import RuleSettings
 
-TOKEN_BYTES_MAX = 8_192
+TOKEN_BYTES_MAX = 8_192  # as many as a password may have, in whose place it is sent
 NAME_BYTES_MAX = 255  # of a user, as those of the data folder, and of a group
 MOMENT_MAX_S = 1 << 42  # some 139,000 years; in milliseconds it still is a number of the timer
-NEVER_MS = 1000 * MOMENT_MAX_S
+NEVER_MS = 1000 * MOMENT_MAX_S  # later than any end that a token can name
 TAGS: tuple[UserTag, ...] = get_args(UserTag)
 _SHAPE = re.compile(rb"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*")
 

@@ -18,8 +18,8 @@ from gateway.auth.rule import Subject
 from gateway.auth.rule_trie import ANY_LEVELS, ONE_LEVEL
 
 PUBLISH, SUBSCRIBE, RECEIVE = "publish", "subscribe", "receive"  # amqtt's words
-KEPT_MAX = 20_000  # answers that one connection lives by
-TOGETHER_MAX = 64  # questions of one connection
+KEPT_MAX = 20_000  # answers that one connection lives by; chosen: a client with more topics asks again
+TOGETHER_MAX = 64  # questions of one connection; chosen, so that no client takes a back end for itself
 
 Wanted = tuple[str, bytes]  # an action, and a topic or filter
 

@@ -17,7 +17,7 @@ from gateway.regex import Regex, compile_regex
 
 AMQ_TOPIC = "amq.topic"
 PLACES = ("{username}", "{vhost}", "{client_id}")
-COMPILED_MAX = 1_024  # expressions with texts in them that are remembered of one user
+COMPILED_MAX = 1_024  # expressions with texts in them that are remembered of one user; chosen: names seldom vary more
 
 
 class NameRow(NamedTuple):

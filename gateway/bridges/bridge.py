@@ -33,8 +33,8 @@ from gateway.settings.bridges import BridgeSettings
 LOGGER = logging.getLogger(__name__)
 
 MARK = b"x-lmq-bridge"  # a user property for each bridge that a message went through: its name at the other broker
-READY_S = 30.0  # for our own door to let the session in
-STOP_S = 1.0  # to say farewell
+READY_S = 30.0  # for our own door to let the session in; chosen: a start with many sessions takes seconds
+STOP_S = 1.0  # to say farewell, of the 5 s in which the gateway stops
 STOOD_S = 10.0  # a connection that stood so long was no failed attempt
 WAITING_BYTES_MAX = 256 * 1024  # of deliveries that were not handed on yet; then the door waits
 

@@ -24,7 +24,7 @@ from gateway.settings.models import SettingsError
 
 LOGGER = logging.getLogger(__name__)
 
-OPEN_S = 5.0  # for the sessions of all bridges to get their filters
+OPEN_S = 5.0  # for the sessions of all bridges to get their filters; chosen: devices wait for it
 PREFIX = OWN_PREFIX  # of the user and the client identifier that a bridge's session has
 
 

@@ -11,12 +11,12 @@ from gateway.commands.options import GIVEN
 from gateway.commands.refusing import EXIT_DENIED, EXIT_MISSING, EXIT_NOT_NOW, EXIT_UNREACHABLE, EXIT_WRONG_USE, refuse
 
 GUEST = "guest"  # as RabbitMQ's tools come in, from the gateway's own machine only
-TIMEOUT_S = 30
+TIMEOUT_S = 30  # chosen: what is asked of very many things may take seconds
 CODES = {401: EXIT_DENIED, 403: EXIT_DENIED, 404: EXIT_MISSING, 409: EXIT_NOT_NOW}
 NOT_IN, SERVER_ERRORS = 401, 500
 CERTIFICATE_EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
 WRONG_NAMES = (62, 64)  # X509_V_ERR_HOSTNAME_MISMATCH and _IP_ADDRESS_MISMATCH
-PLAIN_MAX = 200  # characters of a plain text that is told
+PLAIN_MAX = 200  # characters of a plain text that is told; chosen: two lines of a terminal
 
 
 class AdminClient:

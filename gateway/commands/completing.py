@@ -11,7 +11,7 @@ import typer
 from gateway.commands.client import AdminClient
 from gateway.commands.options import ADMIN
 
-COUNT_MAX = 100
+COUNT_MAX = 100  # chosen: more than a screen shows
 TIMEOUT_S = 1.0  # a shell waits for it in the middle of a line
 
 

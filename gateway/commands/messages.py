@@ -21,7 +21,7 @@ from gateway.commands.output import (
     tell_address,
 )
 
-TRACE_S = 0.5  # between two questions
+TRACE_S = 0.5  # between two questions; chosen: it looks live
 READERS = (
     Column("kind", "kind"),
     Column("reader", "reader"),

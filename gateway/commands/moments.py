@@ -7,7 +7,7 @@ import re
 from gateway.commands.refusing import refuse
 
 AGO = re.compile(r"-(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
-AGO_MS = (86_400_000, 3_600_000, 60_000, 1_000)
+AGO_MS = (86_400_000, 3_600_000, 60_000, 1_000)  # a day, an hour, a minute, a second
 
 
 def read_moment(text: str) -> int:

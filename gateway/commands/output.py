@@ -12,8 +12,8 @@ EMPTY = "-"
 DEFAULT_EXCHANGE = "(default)"
 QUEUE_KEYS = {"door", "name", "vhost"}  # of what names a queue
 GAP = 3  # between two columns
-EDGES = 2
-FIRST_LEAST = 24  # letters of a name that are shown before columns are
+EDGES = 2  # columns that a table's frame leaves empty, one on each side
+FIRST_LEAST = 24  # letters of a name that are shown before columns are; chosen: names of queues have about so many
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but a tab and the end of a line
 
 

@@ -13,7 +13,7 @@ from gateway.commands.options import JsonOption
 from gateway.commands.output import print_done
 from gateway.commands.refusing import EXIT_INTERRUPTED, EXIT_NOTHING, refuse
 
-WINDOW = 100  # on their way at the same time
+WINDOW = 100  # on their way at the same time; chosen: enough that acknowledgements are not waited for one by one
 
 
 @at_door(Door.MQTT)

@@ -15,7 +15,7 @@ from gateway.demo.child import GatewayFailedError
 from gateway.demo.play import DemoFailedError, DemoOptions, play
 
 EXIT_WRONG = 1
-_WIDTH_UNWATCHED = 130
+_WIDTH_UNWATCHED = 130  # characters: the demonstration's widest table, where no terminal says its width
 
 
 def main(

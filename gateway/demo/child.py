@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gateway.address import parse_address
 
-_READY_S_MAX = 30
+_READY_S_MAX = 30  # chosen: a start takes a second or two, and longer on a busy machine
 _STOP_S_MAX = 10  # a gateway stops in under 5, mostly
 
 

@@ -17,10 +17,10 @@ from paho.mqtt.enums import CallbackAPIVersion
 from gateway.demo.ledger import Arrivals
 from lmq import PullConsumer, SdkError, mqtt_queue
 
-_READY_S_MAX = 20
-_PREFETCH = 200
+_READY_S_MAX = 20  # chosen: what a connection may take on a busy machine
+_PREFETCH = 200  # chosen: enough on the way that the devices' rate is kept up with
 _AMQP_LOGIN = "guest"
-_PULL_WAIT_S = 1.0
+_PULL_WAIT_S = 1.0  # of a pull at the broker: the demonstration's end waits for it no longer
 
 
 CLIENT_ERRORS = (aiomqtt.MqttError, AMQPError, SdkError, OSError)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 SITES = ("north", "south", "east", "west")
-LINES_A_SITE = 5
+LINES_A_SITE = 5  # with the four sites 20 lines: of 200 devices ten each
 KINDS = ("temperature", "vibration", "power", "alarm")
 _ALARM_EVERY = 10  # of a device's messages, one is an alarm
 

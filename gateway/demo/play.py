@@ -26,7 +26,7 @@ from gateway.demo.screen import Rates, live_view, verdict_view
 _MARKER = ".lmq-demo"  # a data folder with it was made by the demo, and may be made anew
 _QUIET_S = 10  # without an arrival for so long, what is missing is lost
 _LATE_S = 0.5  # when all is there, something that was invented may still come
-_LOOKS_A_SECOND = 5
+_LOOKS_A_SECOND = 5  # chosen: quick enough to look live
 _NOT_INTERACTIVE_S = 5  # between two lines of progress where nobody watches
 
 

@@ -18,8 +18,8 @@ from gateway.event_stream.topics import Who
 from gateway.events import Event
 
 EVENT_EXCHANGE = "amq.rabbitmq.event"
-_TEXT_MAX = 1_024  # characters of a value
-_ITEMS_MAX = 64  # of a list
+_TEXT_MAX = 1_024  # characters of a value; chosen: an event is a line for operators
+_ITEMS_MAX = 64  # of a list; chosen: an event is a line for operators
 _CONTROL = re.compile("[\x00-\x02]")  # what a record's properties cannot hold
 
 

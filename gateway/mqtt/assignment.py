@@ -22,7 +22,7 @@ HASH_CLIENT_ID = "hash_client_id"
 HASH_TOPIC = "hash_topic"
 HASHES = frozenset((HASH_CLIENT_ID, HASH_TOPIC))
 PENDING_MAX = 4_096  # some 150 KB; with fewer a short pause of one member would hold up the group sooner
-STALLED_MS = 5_000
+STALLED_MS = 5_000  # chosen: longer than a pause of a client that works, shorter than a keep-alive
 _CLIENT_FIELD = CLIENT + b"\x01"
 
 

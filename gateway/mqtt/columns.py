@@ -14,7 +14,7 @@ from gateway.mqtt.publish_properties import MALFORMED, PublishProperties, extra_
 RUN_COUNT_MAX = 1024  # messages in a batch: enough to make the cost of a batch vanish
 NEAR_BYTES_MAX = 2048  # a read up to this size is decoded from a copy: a view of it would cost more
 _ACK_BYTES_MAX = 5  # type, length, packet identifier, reason code
-_EXTRA_BYTES_MIN = 4096
+_EXTRA_BYTES_MIN = 4096  # to begin with, a page; it grows
 _PUBACK = 4
 _FAILURE = 0x80  # reason codes from here on say that something was not done
 _FLAG_MARK = FLAG_MARK

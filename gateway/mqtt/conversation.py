@@ -31,7 +31,7 @@ from gateway.pacing import Pacing
 
 LOGGER = logging.getLogger(__name__)
 
-REASON_CHARS_MAX = 200
+REASON_CHARS_MAX = 200  # chosen: a sentence for a log
 _LEVEL_5 = LEVEL_5
 _PUBREC = PUBREC
 _PUBREL = PUBREL

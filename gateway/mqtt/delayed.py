@@ -15,7 +15,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import DELAYED_PREFIX
 
 SECOND_MS = 1_000
-_DIGITS_MAX = 10
+_DIGITS_MAX = 10  # of `seconds_max`: more are no number that is taken
 _FLAG_RETAIN_LATER = 0x20  # beside the bits of `core.message`: the message is retained when it comes
 
 

@@ -23,7 +23,7 @@ from gateway.mqtt.session import BEHIND, GONE, NO_SLOT, OFFLINE, SETTLING, SHARE
 from gateway.mqtt.sieve import NOT_PERMITTED, TOO_LARGE, has_own_form, keep_wanted, unacked_denied
 
 TURN_RUNS_MAX = 256  # reads of one turn: small ones cost time, too
-STARTED_AT_ONCE = 64  # subscriptions of a session that comes back
+STARTED_AT_ONCE = 64  # subscriptions of a session that comes back; chosen: of more the rest waits for the next turn
 SCAN_COST = TURN_BYTES_MAX // 2  # of a batch of a replay: most of it may be for others, and is looked at all the same
 
 

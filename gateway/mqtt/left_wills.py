@@ -22,8 +22,8 @@ from gateway.mqtt.session_rows import StoredWill
 from gateway.mqtt.topics import split_delayed
 
 AGAIN_MS = (1_000, 2_000, 5_000, 10_000, 30_000)  # after as many questions without an answer in a row
-TOGETHER_MAX = 16  # questions under way
-WILLS_A_STEP = 128  # that are published in one turn, where none of them asks anything
+TOGETHER_MAX = 16  # questions under way; chosen: a back end is asked for logins, too
+WILLS_A_STEP = 128  # that are published in one turn, where none of them asks anything; chosen, as dead letters
 
 Publish = Callable[[StoredWill, Permissions | None, int], None]
 

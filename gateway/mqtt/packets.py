@@ -53,7 +53,7 @@ _BRIDGE_OPTIONS = 0x04 | 0x08  # no local, retain as published
 LEVELS_BY_PROTOCOL = {b"MQTT": (4, LEVEL_5), b"MQIsdp": (OLD_LEVEL,)}  # the levels that are spoken here
 
 HEAD_OF_5 = b"\x00\x04MQTT\x05"  # what the body of a CONNECT of MQTT 5 begins with
-_PACKET_ID_BYTES = 2
+_PACKET_ID_BYTES = 2  # MQTT 2.3.1: two bytes, the higher one first
 _RESERVED_FLAG = 0x01
 _CLEAN_FLAG = 0x02
 _WILL_FLAG = 0x04

@@ -35,10 +35,10 @@ _CORRELATION = FIELD_CORRELATION
 _ESCAPED_CONTENT_TYPE = FIELD_ESCAPED_CONTENT_TYPE
 _PAIR = FIELD_PAIR
 _DISPATCH_START = INNER_MULTI_DISPATCH + b"\x01"
-_EXTRA_BYTES = 128
+_EXTRA_BYTES = 128  # length, identifier, alias and numbers, which may be longer than what the record has of them
 _SECONDS_MAX = 0xFFFFFFFF  # an expiry has four bytes
 _LENGTH_MAX = 0xFFFF  # a text has two bytes for its length
-_KNOWN_BYTES = 1024  # of the properties of a message that the next one's are held against
+_KNOWN_BYTES = 1024  # of the properties of a message that the next one's are held against; chosen: one page has four
 
 
 def block_bytes_max(size: int) -> int:

@@ -46,7 +46,7 @@ _FORMAT_NAME = PAYLOAD_FORMAT
 _RESPONSE_TOPIC_NAME = RESPONSE_TOPIC
 _TTL_NAME = TTL_MS
 _EXTRA_RATIO = 4  # of a record's properties to those of a packet: escaped, and a name for each
-_EXTRA_BYTES = 128
+_EXTRA_BYTES = 128  # of numbers, whose texts are longer than their bytes, and their names
 _HAS_SEPARATOR = octets.HAS_SEPARATOR
 _NOT_ASCII_TEXT = octets.HAS_ZERO | octets.HAS_HIGH
 

@@ -20,9 +20,8 @@ from gateway.mqtt.session import Session, Subscription
 from gateway.mqtt.sieve import TOO_LARGE, fits, make_form
 
 TURN_BYTES_MAX = 8 * 1024 * 1024  # what those behind are sent in one turn: 32 times a read of a busy publisher
-RETAINED_TURN_NS = (
-    1_000_000  # for retained messages in one turn: by time, for to look for one may take as long as to send it
-)
+# For retained messages in one turn: by time, as the search for one may take as long as sending it.
+RETAINED_TURN_NS = 1_000_000
 RETAINED_RUN_NS = RETAINED_TURN_NS // 4  # for those of one session, before others have their turn
 _ALL = 2**62  # above any queue offset
 _EXACT = 2

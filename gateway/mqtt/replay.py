@@ -25,7 +25,7 @@ LOGGER = logging.getLogger(__name__)
 
 _OFFSET = re.compile(r"\d{1,18}")
 _DURATION = re.compile(r"-(?=\d)(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?(?:(\d{1,12})ms)?")
-_UNIT_MS = (86_400_000, 3_600_000, 60_000, 1_000, 1)
+_UNIT_MS = (86_400_000, 3_600_000, 60_000, 1_000, 1)  # in the order of _DURATION
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)")
 _HAS_EXCHANGE = b"\x02" + EXCHANGE + b"\x01"  # behind the topic of what came by another exchange than amq.topic
 

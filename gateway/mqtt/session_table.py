@@ -24,7 +24,7 @@ from gateway.mqtt.session_rows import (
 )
 from gateway.mqtt.slot_ends import SlotEnds, row_of
 
-TALLIED_A_STEP = 64
+TALLIED_A_STEP = 64  # sessions, whose subscriptions are counted
 _EXACT = 2
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gateway.mqtt.packets import DISCONNECT, PINGREQ, PUBACK, PUBCOMP, PUBLISH, PUBREC
 
 KEPT_BYTES_MAX = 64 * 1024  # of one connection: more than most clients have in flight
-ALL_BYTES_MAX = 32 * 1024 * 1024  # of all connections of a door
+ALL_BYTES_MAX = 32 * 1024 * 1024  # of all connections of a door: 512 that fill KEPT_BYTES_MAX
 _QOS_BITS = 0x06
 _PASSED = frozenset((PINGREQ, PUBACK, PUBREC, PUBCOMP))
 _PASSED_BYTES_MAX = 4  # a longer one breaks a rule

@@ -42,7 +42,7 @@ from gateway.mqtt.topics import is_shared, plain_filter, split_replay
 from gateway.net.protocol import Transport
 from gateway.runtime.chores import Chores
 
-GRANTED_QOS_MAX = 2
+GRANTED_QOS_MAX = 2  # all levels that MQTT has
 
 
 class GrantedFilter(NamedTuple):

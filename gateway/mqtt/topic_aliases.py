@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 ALIAS_COUNT_MAX = 64  # given on one connection, where the client takes as many
-ALIAS_BYTES_MAX = 16_384  # of all topics with an alias
+ALIAS_BYTES_MAX = 16_384  # of all topics with an alias: what a connection may cost, ALIAS_COUNT_MAX of 256 bytes
 TOPIC_BYTES_MIN = 6  # a shorter topic costs about as much as its alias
-COUNTED_MAX = 256  # topics without an alias that are counted at a time
+COUNTED_MAX = 256  # topics without an alias that are counted at a time: four times those that get one
 PERIOD = 1_024  # messages after which counts are halved
 _BYTES_MAX = ALIAS_BYTES_MAX
 _TOPIC_BYTES_MIN = TOPIC_BYTES_MIN

@@ -13,7 +13,7 @@ from gateway.mqtt.errors import MalformedPacketError
 from gateway.mqtt.reason_codes import ReasonCode
 
 TOPIC_BYTES_MAX = 16_384  # half of what the properties of a record can hold
-LEVEL_COUNT_MAX = 200  # deeper ones are an attack on the trie
+LEVEL_COUNT_MAX = 200  # deeper ones are an attack on the trie; usual topics have under ten
 SHARED_PREFIX = b"$share/"
 QUEUE_PREFIX = b"$queue/"  # the old form of a shared subscription, of one group that has no name
 EXCLUSIVE_PREFIX = b"$exclusive/"

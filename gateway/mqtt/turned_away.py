@@ -11,7 +11,7 @@ from gateway.mqtt.reason_codes import ConnectCode, ReasonCode
 from gateway.net.paces import DOOR_FAST
 from gateway.net.protocol import ConnectionHandler, Transport
 
-WAIT_MS = 2_000  # for its CONNECT
+WAIT_MS = 2_000  # for its CONNECT; chosen: a client sends it at once
 CONNECT_BYTES_MAX = 16 * 1024  # a client that sends more is closed without an answer
 REFUSAL_BYTES = 5  # of a CONNACK that refuses
 

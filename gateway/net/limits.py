@@ -11,7 +11,7 @@ from gateway.settings.limits import AddressLimitsSettings
 LISTENER_FULL = "listener_connections_max"
 HOST_FULL = "host_connections_max"
 ADDRESS_FULL = "address_connections_max"
-TURNED_MAX = 64  # at once
+TURNED_MAX = 64  # at once; chosen: they hold descriptors that clients could have
 
 
 class Counts:

@@ -22,7 +22,7 @@ LOGGER = logging.getLogger(__name__)
 
 _UNACKED_AT = 24  # of Linux's struct tcp_info; of a socket that listens: connections that wait
 _TCP_INFO_BYTES = 28  # up to the end of that field
-RETRY_S = 1.0
+RETRY_S = 1.0  # chosen: between two tries while no descriptor is free
 BACKLOG = 4096  # a fleet that reconnects at once; the kernel's own limit applies too
 
 

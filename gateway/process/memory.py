@@ -13,7 +13,7 @@ from gateway.net.watermarks import Watermarks
 
 LOGGER = logging.getLogger(__name__)
 
-LOOK_INTERVAL_MS = 1_000  # a look reads one line of /proc
+LOOK_INTERVAL_MS = 1_000  # a look reads one line of /proc; chosen: memory grows for seconds before it is short
 SHARE_TENTHS = 6  # of the memory that there is, where no setting says how much
 _STATM = Path("/proc/self/statm")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")

@@ -8,8 +8,8 @@ from gateway.rocketmq.client import Client
 from lmq.remoting.commands import Command
 
 CALL_MS = 10_000  # a client that has not answered then does not, as official brokers have it
-CALLS_MAX = 10_000  # that wait for their answers
-CLIENT_CALLS_MAX = 1_024  # of one client
+CALLS_MAX = 10_000  # that wait for their answers; chosen: each is an object and a deadline
+CLIENT_CALLS_MAX = 1_024  # of one client, so that none takes all of CALLS_MAX
 
 Then = Callable[[Command | None], None]
 """Gets the client's answer, None where there will be none."""

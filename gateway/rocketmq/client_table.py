@@ -19,7 +19,7 @@ from lmq.remoting.request_codes import RequestCode
 from lmq.remoting.response_codes import ResponseCode
 
 GROUPS_MAX = 256  # of one client, as producer and consumer each
-SUBSCRIPTIONS_MAX = 1024  # of one client in one group
+SUBSCRIPTIONS_MAX = 1024  # of one client in one group; chosen: each heartbeat names all of them
 OBJECT_BYTES_MAX = 1 << 20  # thousands of subscriptions, which take some 10 ms to parse
 MayRead = Callable[[bytes], bool]
 """Whether a client may read a topic, or consume as a group."""

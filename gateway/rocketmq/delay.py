@@ -27,8 +27,8 @@ from gateway.settings.delay_levels import LEVELS_COUNT_MAX
 LOGGER = logging.getLogger(__name__)
 
 PLACES_GROUP = b"CID_RMQ_SYS_SCHEDULE"  # its offsets in the levels' queues are the places; no client can commit there
-COUNT_MAX = 256  # messages handed on in one go
-BYTES_MAX = 1 << 20  # of one read of a level's queue
+COUNT_MAX = 256  # messages handed on in one go: 0.1 ms at 0.41 us each
+BYTES_MAX = 1 << 20  # of one read of a level's queue, so that large bodies do not hold the loop
 ROUTES_MAX = 4_096  # remembered, about 0.8 KB each
 REAL_TOPIC = b"REAL_TOPIC"
 REAL_QUEUE = b"REAL_QID"

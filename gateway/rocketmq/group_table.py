@@ -15,7 +15,7 @@ from gateway.rocketmq.topic_table import TopicRows
 from lmq.remoting.response_codes import ResponseCode
 
 GROUPS_MAX = 100_000  # that operators make, about 300 bytes each
-RETRY_QUEUES_MAX = 1_024
+RETRY_QUEUES_MAX = 1_024  # chosen: official brokers make one by default
 ATTEMPTS_MAX = 2**31 - 1  # Java's int
 
 

@@ -27,7 +27,7 @@ from gateway.rocketmq.transactions.half import HALF_KEY, OP_KEY
 from gateway.rocketmq.transactions.progress import PLACES_GROUP as TRANSACTIONS_GROUP
 
 DOOR = "rocketmq"
-PLACES_MAX = 4_000  # that are looked at every few seconds
+PLACES_MAX = 4_000  # that are looked at every few seconds, as of MQTT's sessions
 _HANDED_ON = "handed on at its time, as a message of its own"
 _ENDED = "its transaction ended: committed, as a message of its own, or rolled back, or given up"
 _SENT_BACK = FateEntry("group", text_of(SENT_GROUP), Stage.DONE, done_as="sent back by an operator")

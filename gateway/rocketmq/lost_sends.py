@@ -6,7 +6,7 @@ from lmq.remoting.commands import FLAG_RESPONSE, Command, decode_header, encode_
 from lmq.remoting.frames import Frames, cut_frames
 from lmq.remoting.response_codes import ResponseCode
 
-FRAMES_AT_ONCE = 256
+FRAMES_AT_ONCE = 256  # cut together; what is left is cut next
 
 
 def refuse_answers(data: bytes, code: int, remark: str) -> tuple[int, bytes]:

@@ -33,8 +33,8 @@ from lmq.remoting.response_codes import ResponseCode
 STEP_COUNT = 4_096  # messages looked at in one step: about 1 ms compiled
 BATCH_COUNT = 1_024  # read at once; a filter is of so many, from a multiple of it on
 PASS_COUNT = 32  # what passing over a batch counts for in a step
-QUERIES_MAX = 4  # of one connection at the same time
-ANSWER_COUNT_MAX = 1_024
+QUERIES_MAX = 4  # of one connection at the same time; chosen: a tool asks one thing after the other
+ANSWER_COUNT_MAX = 1_024  # chosen: tools ask for 64 unless they are told otherwise
 ANSWER_BYTES_MAX = 12 << 20  # of an answer's records; a frame takes 16 MiB
 UNIQUE_COUNT_MAX = 32  # as on official brokers, whatever the client says
 TIME_MAX_MS = 12_000  # then the query is answered with what it has; clients wait 9 to 18 s

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable
 from core.broker import Broker
 from core.errors import LmqError
 
-TRIES_MAX = 1_000  # turns that an answer in steps waits for a queue
+TRIES_MAX = 1_000  # turns that an answer in steps waits for a queue; chosen: mostly it takes one
 
 
 def open_queues(broker: Broker, keys: Iterable[bytes], then: Callable[[LmqError | None], None]) -> None:

@@ -76,12 +76,12 @@ _DEFAULT_TOPIC = 2
 _DEFAULT_QUEUES = 3
 _QUEUE_ID = 4
 _SYS_FLAG = 5
-_BORN_MS = 6
+_BORN_MS = 6  # bornTimestamp
 _FLAG = 7
 _PROPERTIES = 8
 _RECONSUMES = 9
-_RECONSUMES_MAX = 11
-_BATCH = 12
+_RECONSUMES_MAX = 11  # maxReconsumeTimes
+_BATCH = 12  # whether the body is several messages
 
 _UNIQ_NAME = b"UNIQ_KEY\x01"
 _TRANSACTION_NAME = b"__transactionId__\x01"

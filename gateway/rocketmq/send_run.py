@@ -9,9 +9,9 @@ from gateway.rocketmq.codec import SendHeader
 from lmq.remoting.frames import FRAMES_MAX
 
 RUN_MAX = FRAMES_MAX  # sends in a run
-ORIGIN_BYTES_MAX = 1024
+ORIGIN_BYTES_MAX = 1024  # chosen: of what is told of a publisher, as properties; a longer one is not told
 UNIQ_PREFIX_BYTES = 28  # address, process, hash and time of a key that we give, in hexadecimal digits
-BUFFER_BYTES_KEPT = 1 << 22  # what one run of huge headers made is not kept for ever
+BUFFER_BYTES_KEPT = 1 << 22  # 4 MiB: what one run of huge headers made is not kept for ever
 
 TIMED = 0x100  # in place of a delay level: a moment of the message's own
 HALF = 0x200  # in place of a delay level: the end of the message's transaction

@@ -13,7 +13,7 @@ from core.broker import Broker
 from core.lmq.waiters import Reader
 
 AT_ONCE = 128  # steps of one turn that are done as soon as they are asked for: most work has fewer
-TURN_NS = 1_000_000  # of each further turn
+TURN_NS = 1_000_000  # of each further turn: a fifth of the 5 ms that no turn of the loop is to pass
 ROUND = 16  # steps of one piece of work before the next one has its turn
 _END = object()
 

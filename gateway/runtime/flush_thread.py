@@ -32,7 +32,7 @@ LOGGER = logging.getLogger(__name__)
 
 GIVE_WAY_S = 50e-6  # what a thread that waits takes to wake
 ROOM_WAIT_S = 0.2  # between two tries of what the disk has no room for
-TELL_NS = 1_000_000  # of one turn of the loop, for those that waited for a sync
+TELL_NS = 1_000_000  # of one turn of the loop, for those that waited for a sync: a fifth of what a turn may take
 COMPANY_PERCENT = 12  # of the time that the last sync took: so long the next one waits for others at most
 COMPANY_NS_MAX = 25_000_000  # an eighth of a slow disk's; the last sync may have waited an hour for room
 LOOKS_EACH_TURN_NS = 500_000  # where less is left of that: the loop's timers know milliseconds only

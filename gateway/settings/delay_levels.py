@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-LEVELS_COUNT_MAX = 64  # each is a queue that is looked at four times a second
+LEVELS_COUNT_MAX = 64  # each is a queue that is looked at four times a second; official brokers have 18
 LEVEL_MS_MAX = 400 * 86_400_000  # as far off as a timed message may be
 UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 DEFAULT_LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, Field, model_validator
 from gateway.regex import compile_regex
 from gateway.settings.topic_rules import Filter
 
-PATTERN_CHARS_MAX = 1_024
+PATTERN_CHARS_MAX = 1_024  # chosen: an expression takes memory in proportion to it
 EXPRESSION = "re:"
 TOPIC_ACTIONS = frozenset(("publish", "subscribe"))
 NAME_ACTIONS = frozenset(("read", "write", "configure"))

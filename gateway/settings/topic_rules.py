@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
-PATTERN_BYTES_MAX = 1_024
+PATTERN_BYTES_MAX = 1_024  # chosen: an expression takes memory in proportion to it
 OPTIONAL_MAX = 4  # each can double the time
 _ATOM = r"\.|\[\^?\]?(?:[^\]\\]|\\.)*\]|\\[dwDWsS]|\\[^a-zA-Z0-9]|[^\\.\[\](){}*+?|^$]"
 _TOKEN = re.compile(

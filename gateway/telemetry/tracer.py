@@ -26,7 +26,7 @@ from core.properties import CLIENT, EXCHANGE, PROTOCOL, ROUTING_KEY, decode_prop
 from gateway.telemetry.choosing import PARENT, STATE, Choice
 
 FOLLOWED_MAX = 4_096  # messages that are followed until they are acknowledged: some megabytes
-QUEUES_MAX = 32  # of one message that are followed
+QUEUES_MAX = 32  # of one message that are followed; chosen: a trace of more nobody reads
 _NAMES_TOLD = 10  # of a message's queues; their count is told beside them
 _MQTT_PREFIX = LIGHT_PREFIX + MQTT + b"%"
 _PROPAGATOR = TraceContextTextMapPropagator()

@@ -11,7 +11,7 @@ from lmq.remoting import integers
 from lmq.remoting.commands import FRAME_PREFIX_BYTES, Command, decode_header
 from lmq.remoting.errors import FrameError
 
-FRAMES_MAX = 1024  # frames cut at a time
+FRAMES_MAX = 1024  # frames cut at a time: enough to make the cost of a batch vanish
 _PREFIX_BYTES = FRAME_PREFIX_BYTES
 _BINARY = 1
 

@@ -29,9 +29,10 @@ from spark_analytics.report.summary import Damage, LogExtent, Made, summarise, w
 from spark_analytics.schema import DISPATCH_COLUMNS
 from spark_analytics.session import open_session
 
-_WINDOWS_MAX = 90  # points in the page's time series
+_WINDOWS_MAX = 90  # points in the page's time series; chosen: a curve as wide as the page shows no more
+# What readers of clocks and calendars are used to; the first that needs no more than _WINDOWS_MAX windows is taken.
 _WINDOW_LENGTHS_S = (1, 2, 5, 10, 30, 60, 300, 900, 3_600, 10_800, 21_600, 86_400, 604_800)
-_MS = 1_000
+_MS = 1_000  # of a second
 
 
 _PYTHON_ERROR = re.compile(r"^(?:[\w.]*\.)?\w+Error: (.+)$", re.MULTILINE)

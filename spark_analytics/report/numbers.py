@@ -12,7 +12,7 @@ _TWO_DECIMALS_BELOW = 9.995  # from here on two decimals would be rounded to fou
 _ONE_DECIMAL_BELOW = 99.95  # as well: 100.0
 _MINUTE_S = 60
 _HOUR_MIN = 60
-_DAYS_FROM_H = 48
+_DAYS_FROM_H = 48  # shorter spans are told in hours
 _HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # controls, text direction, halves of characters
 
 

@@ -18,9 +18,9 @@ from core.store.log_survey import LOST_SET, RECORD, RESTORED_SET, Stretch
 from spark_analytics.schema import INDEX_ENTRY_BYTES
 
 JSON_VERSION = 1
-_TOP_ROWS = 20
-_CHANGED_ROWS = 10
-_STRETCHES_TOLD = 100
+_TOP_ROWS = 20  # chosen: what a page shows without scrolling far
+_CHANGED_ROWS = 10  # chosen: what a page shows without scrolling far
+_STRETCHES_TOLD = 100  # chosen: damage beyond that is told by its sums
 _CHANGED_MESSAGES_MIN = 5  # in each half, or a single message would look like a jump
 
 Row = dict[str, Any]

@@ -27,7 +27,7 @@ from gateway.net.protocol import Transport
 
 WAIT_S = 10.0  # for one answer; publishers may be held back while the disk or the memory is low
 CHANNEL = 1
-TURNS_MAX = 1_000  # that are waited for what was sent last
+TURNS_MAX = 1_000  # that are waited for what was sent last; chosen: mostly it takes one
 Frame = base.Frame | body.ContentBody | header.ContentHeader | header.ProtocolHeader | heartbeat.Heartbeat
 Answer = TypeVar("Answer", bound=base.Frame)
 

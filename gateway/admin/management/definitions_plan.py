@@ -26,7 +26,7 @@ from gateway.auth.user_quotas import find_fault
 from gateway.plain_errors import tell_wrong
 from gateway.settings.models import VHOST_BYTES_MAX
 
-PROBLEMS_MAX = 100  # told of one file
+PROBLEMS_MAX = 100  # told of one file; chosen: nobody mends more of them before the next try
 OF_ALL = "a file of one virtual host has none"
 NO_HOME = {
     "users": OF_ALL,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = JSONDecoder()
 _BEHIND_VALUES = frozenset(",]}")
-WRITTEN_AT_ONCE = 500  # items of a file that is written
+WRITTEN_AT_ONCE = 500  # items of a file that is written; chosen, so that one go is within a step
 Member = tuple[str, object]
 
 

@@ -8,7 +8,7 @@ from core.broker import Broker
 from core.errors import DiskFullError, LmqError
 from gateway.admin.management.failures import busy
 
-LOOK_S = 0.5  # between two looks whether it is room that is waited for
+LOOK_S = 0.5  # between two looks whether it is room that is waited for; chosen: somebody waits for the answer
 
 
 async def keep(broker: Broker) -> None:

@@ -22,7 +22,7 @@ from gateway.admin.routes import Routes
 from gateway.admin.view import View
 
 MESSAGES = Routes()
-COUNT_MAX = 1_000
+COUNT_MAX = 1_000  # chosen: all of them are in memory and in one answer
 BASE64 = "base64"
 ACKS = ("ack_requeue_false", "reject_requeue_false")
 

@@ -33,7 +33,7 @@ from gateway.amqp.shared_queue import SharedQueue
 from gateway.inventory import text_of
 
 QUEUES = Routes()
-CONSUMERS_MAX = 100  # told of one queue
+CONSUMERS_MAX = 100  # told of one queue; chosen: what a page can show
 Placed = tuple[VirtualHost, SharedQueue]
 
 

@@ -26,8 +26,8 @@ from gateway.auth.stored_users import NAME_BYTES_MAX
 from gateway.auth.users import PasswordHashError, User, hash_password, read_rabbitmq_hash, write_rabbitmq_hash
 
 USERS = Routes()
-PASSWORD_CHARS_MAX = 8_192
-TAGS_MAX = 100
+PASSWORD_CHARS_MAX = 8_192  # as many bytes as a login takes: a longer one would let nobody in
+TAGS_MAX = 100  # chosen: RabbitMQ knows six, and keeps others as well
 SALT_BYTES = 4  # as RabbitMQ has it
 RABBITMQ = "rabbit_password_hashing_sha256"
 LMQ = "lmq_"  # in front of what RabbitMQ does not know

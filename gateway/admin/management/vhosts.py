@@ -25,8 +25,8 @@ from gateway.settings.models import VHOST_BYTES_MAX
 
 VHOSTS = Routes()
 WAIT_S = 20.0  # for a deletion; it goes on afterwards
-TEXT_MAX = 4_096
-TAGS_MAX = 100
+TEXT_MAX = 4_096  # chosen: some paragraphs of text
+TAGS_MAX = 100  # chosen, as for users
 
 
 def _split(value: object) -> object:

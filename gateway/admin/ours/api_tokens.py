@@ -21,7 +21,7 @@ from gateway.auth.api_tokens import NAME_BYTES_MAX, NEVER, ApiToken, TooManyToke
 
 API_TOKENS = Routes()
 DAY_S = 86_400
-USUAL_S = 90 * DAY_S
+USUAL_S = 90 * DAY_S  # chosen: a program's token that nobody renews ends within a quarter of a year
 Scope = Literal[SCOPES]  # type: ignore[valid-type] # the words of one tuple
 
 

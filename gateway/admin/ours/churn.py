@@ -12,7 +12,7 @@ from gateway.admin.routes import Routes
 from gateway.admin.view import View
 
 CHURN = Routes()
-COUNT_MAX = 256
+COUNT_MAX = 256  # more are not counted: `gateway.churn.KEYS_MAX`
 
 
 @CHURN.get("/churn")

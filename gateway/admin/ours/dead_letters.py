@@ -21,7 +21,7 @@ from gateway.inventory import text_of
 from gateway.rocketmq.topic_table import DEAD_PREFIX
 
 DEAD_LETTERS = Routes()
-SOURCES_MAX = 20  # queues told by name that send theirs to one
+SOURCES_MAX = 20  # queues told by name that send theirs to one; chosen: what a row can show
 Senders = dict[tuple[str, str], list[str]]  # by virtual host and queue: the queues that send theirs there
 
 

@@ -23,13 +23,13 @@ from gateway.admin.view import View
 from gateway.rocketmq.topic_table import queue_key
 
 FAN_OUT = Routes()
-MESSAGES_MAX = 10_000
-BATCH_COUNT = 100
-BYTES_MAX = 1 << 20
+MESSAGES_MAX = 10_000  # chosen: all of them are looked at for one answer
+BATCH_COUNT = 100  # read together, of which each may name a hundred thousand queues
+BYTES_MAX = 1 << 20  # of one read, where messages are large
 PAGE = "index.html"
-PAGE_BYTES_MAX = 32 << 20
+PAGE_BYTES_MAX = 32 << 20  # of a report, which is read into memory; chosen
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"  # it has no script
-TOPICS_MAX = 100  # told, the widest first
+TOPICS_MAX = 100  # told, the widest first; chosen: what a page can show
 
 
 class _Topic:

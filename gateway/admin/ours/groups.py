@@ -24,7 +24,7 @@ from gateway.rocketmq.moved_places import note_moved
 from gateway.rocketmq.topic_table import DEAD_PREFIX, queue_key
 
 GROUPS = Routes()
-MEMBERS_MAX = 100  # told by name
+MEMBERS_MAX = 100  # told by name; chosen: what a page can show
 GroupDoor = Literal["mqtt", "rocketmq"]
 Whole = Annotated[int | None, Field(ge=0, le=2**62)]
 

@@ -19,7 +19,7 @@ from gateway.admin.view import AdminView, View
 from gateway.inventory import text_of
 
 HELD = Routes()
-COUNT_MAX = 500
+COUNT_MAX = 500  # the API's largest page
 LOOKED_AT_MAX = 20_000  # whose first message is read: each may be a page that is not in memory
 
 

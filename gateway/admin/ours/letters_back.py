@@ -23,8 +23,8 @@ from gateway.rocketmq.letters import Waiting
 from gateway.rocketmq.name_rights import may_read, may_write
 from gateway.rocketmq.topic_table import DEAD_PREFIX, NOT_SENDABLE, RETRY_PREFIX, queue_key
 
-BATCH_COUNT = 64  # copies that are stored before the first of them is waited for
-REASONS_MAX = 20  # told
+BATCH_COUNT = 64  # copies that are stored before the first of them is waited for, so that one sync is for many
+REASONS_MAX = 20  # told; chosen: what a page can show
 Letter = tuple[int, bytes]  # its offset and its record
 Outcome = asyncio.Future[LmqError | None] | MessageTooLargeError  # whether a copy is stored, or why none can be
 Store = Callable[[bytes, int], int]  # a record and the moment, to the ticket of its copy

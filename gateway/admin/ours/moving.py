@@ -21,8 +21,8 @@ from gateway.amqp.definition_rows import DEFAULT_VHOST
 from gateway.amqp.queues import VirtualHost
 
 MOVING = Routes()
-COUNT_MAX = 10_000  # messages of one request
-REASONS_MAX = 20  # told
+COUNT_MAX = 10_000  # messages of one request; chosen: it is open until they were moved
+REASONS_MAX = 20  # told; chosen: what a page can show
 COPIES = ("CC", "BCC")  # would send copies elsewhere
 Name = Annotated[str, Field(min_length=1, max_length=255)]
 

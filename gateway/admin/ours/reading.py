@@ -10,8 +10,8 @@ from core.message import StoredBatch
 from gateway.admin.asking import ask, read_on
 from gateway.admin.management.failures import busy
 
-TURNS_MAX = 500  # that something on its way is waited for
-WAIT_S = 0.002
+TURNS_MAX = 500  # that something on its way is waited for: a second at WAIT_S
+WAIT_S = 0.002  # chosen: a few turns of the loop
 
 
 async def read_one(broker: Broker, queue_ref: int, offset: int) -> StoredBatch | None:

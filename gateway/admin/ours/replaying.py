@@ -25,7 +25,7 @@ from gateway.amqp.shared_queue import SharedQueue
 from gateway.amqp.stream_offset import OFFSET_MAX, STREAM_OFFSET
 
 REPLAYING = Routes()
-COUNT_MAX = 10_000
+COUNT_MAX = 10_000  # chosen: the request is open until they were published
 PREFETCH = 2  # that are on their way to be published; each may be as large as messages may be
 QUIET_S = 2.0  # without a message, then those that are left are no longer kept
 SECONDS_MAX = 253_402_300_799  # the end of the year 9999

@@ -14,7 +14,7 @@ from gateway.admin.view import AdminView, View
 from gateway.retention import LogFiles
 
 SEGMENTS = Routes()
-NAMED_MAX = 3  # queues that a file is kept for
+NAMED_MAX = 3  # queues that a file is kept for; chosen: what a row can show
 LOOKS_MAX = 1_000  # at some hundred queues each, for one answer: the oldest files have them
 Holders = dict[int, list[int]]  # queues by a file's first place
 

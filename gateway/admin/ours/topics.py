@@ -18,8 +18,8 @@ from gateway.inventory import text_of
 from gateway.rocketmq.topic_table import queue_key
 
 TOPICS = Routes()
-MESSAGES_MAX = 50_000
-BATCH_COUNT = 512
+MESSAGES_MAX = 50_000  # chosen: all of them are looked at for one answer
+BATCH_COUNT = 512  # read together: 38 KiB of columns
 BYTES_MAX = 1 << 20  # of records that are read in one go
 TOPICS_MAX = 2_000  # told; those with fewer messages are only counted
 

@@ -23,12 +23,12 @@ from gateway.auth.topic_patterns import covers
 from gateway.rocketmq.topic_table import queue_key
 
 TRACING = Routes()
-TOLD_MAX = 200  # messages in one answer, after which it is ended
-BATCH_COUNT = 100
-LOOKED_AT_MAX = 5_000  # for one answer
+TOLD_MAX = 200  # messages in one answer, after which it is ended; chosen: nobody reads more in a moment
+BATCH_COUNT = 100  # read together, of which each may name a hundred thousand queues
+LOOKED_AT_MAX = 5_000  # for one answer; chosen: a tenth of BEHIND_MAX, so that ten answers catch up
 BEHIND_MAX = 50_000  # messages; a reader that asks more seldom misses some
-QUEUES_MAX = 20  # told of one message, the others by their number
-BYTES_MAX = 1 << 20
+QUEUES_MAX = 20  # told of one message, the others by their number; chosen: what a row can show
+BYTES_MAX = 1 << 20  # of one read, where messages are large
 Wanted = Callable[[Address], bool]
 
 

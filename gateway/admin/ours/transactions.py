@@ -19,8 +19,8 @@ from gateway.inventory import text_of
 from gateway.rocketmq.transactions.half import read_half
 
 TRANSACTIONS = Routes()
-COUNT_MAX = 500
-READ_COUNT = 32
+COUNT_MAX = 500  # the API's largest page
+READ_COUNT = 32  # half messages read together, each with its whole body
 
 
 @TRANSACTIONS.get("/transactions")

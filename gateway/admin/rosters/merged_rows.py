@@ -10,7 +10,7 @@ from gateway.admin.rosters.sorting import Key
 from gateway.admin.steps import Steps
 
 PLACED_A_STEP = 16  # new things whose places are looked for at once: some twenty looks each
-SHOWN_A_STEP = 256
+SHOWN_A_STEP = 256  # things passed over between two looks at the clock
 
 
 async def slice_rows(numbers: Sequence[int], fresh: Sequence[int], key: Key, low: int, high: int) -> Sequence[int]:

@@ -18,8 +18,8 @@ from gateway.admin.steps import Steps
 SAMPLE = 8_192  # things; of a million 4 % stand between the two keys then
 DOUBT = 3.5  # standard deviations of a place in the sample that the two keys are away from the page
 SOLE_MIN = 64  # things of a chunk that are looked at together where all have the same
-LOOKS = 32
-SORTED_A_STEP = 1_024
+LOOKS = 32  # things of the sample between two looks at the clock
+SORTED_A_STEP = 1_024  # as in `sorting`, where so many are sorted in one go
 NARROWED_MIN = 4_096  # things between the two keys, from which on a page is found among them as among all
 _GOLDEN = 0.618_033_988_75  # multiples of it are spread evenly, whatever comes again in the order of things
 

@@ -34,7 +34,7 @@ from gateway.admin.steps import PatientSteps
 WAITED_S = 0.05  # an order that costs more is made anew beside the questions, which go by the old one
 SHARE = 20  # an order of few by a figure is used for so many times what it cost
 FEW = 4_000  # things: their order costs 10 ms at most
-FRESH_MAX = 2_000  # things that came since an order was made, before it is made anew
+FRESH_MAX = 2_000  # things that came since an order was made, before it is made anew; chosen: each page looks at them
 LONG = 10_000  # things; of more a page is found before all are in order
 FIRST_MAX = 2_000  # things up to the end of a page that is found as a first one
 ORDERS_MAX = 8  # columns; the one that was made longest ago goes

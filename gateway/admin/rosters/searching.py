@@ -13,7 +13,7 @@ from gateway.regex import Lines
 
 HITS_A_STEP = 64  # lines that an expression is found in, of which each costs some microseconds
 BYTES_A_STEP = 2_048  # of lines, and the rest of one: the costliest expressions take up to 3 us for each byte
-FLAGS_A_STEP = 4_096
+FLAGS_A_STEP = 4_096  # of a byte each, looked at in one go
 MANY_HITS = 128  # of a word in one text, from which on it is quicker to look at each name of it
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from gateway.admin.steps import Steps
 
-BUCKET_COUNT = 1_024  # things that are sorted in one go, about
-SAMPLES_A_BUCKET = 4
+BUCKET_COUNT = 1_024  # things that are sorted in one go, about; chosen, so that one go is within a step
+SAMPLES_A_BUCKET = 4  # so that buckets are about even, whatever the order
 LOOKS = 32  # things between two looks at the clock
 TOLD_AT_ONCE = 128  # a light queue with hundreds of readers takes 10 us to tell of
 CHEAP_AT_ONCE = 1_024  # of which each takes a fraction of a microsecond

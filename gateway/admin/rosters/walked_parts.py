@@ -10,7 +10,7 @@ from core.long_list import make_long_list
 from gateway.admin.rosters.newer import take_newer
 from gateway.admin.rosters.part import Part
 
-LOOKS_A_STEP = 64
+LOOKS_A_STEP = 64  # things between two looks at the clock
 Thing = TypeVar("Thing")
 Kept = TypeVar("Kept", bound=Hashable)
 

@@ -13,8 +13,8 @@ import threading
 import time
 from collections.abc import Iterator
 
-LOOK_S = 0.01  # how often those under way are looked at
-REST_S = 1.0  # how long the thread waits for another question before it ends
+LOOK_S = 0.01  # how often those under way are looked at; chosen: what a bound in time may be passed by
+REST_S = 1.0  # how long the thread waits for another question before it ends; chosen: a login seldom comes alone
 _RECEIVED = struct.Struct("=Q")
 _RECEIVED_AT = 128  # tcpi_bytes_received of Linux's struct tcp_info
 

@@ -21,7 +21,7 @@ from gateway.settings.way_names import BACKENDS
 
 RUNNING_MAX = 256  # logins under way; each back end has a bound of its own
 OF_ADDRESS_MAX = 64  # logins from one address: whole fleets may share one
-CLIENT_CHARS_MAX = 1_024  # of a client identifier
+CLIENT_CHARS_MAX = 1_024  # of a client identifier; chosen: longer ones would fill logs and requests
 
 
 Found = Callable[[Token | Refusal | None], None]  # what a client comes in by, or why not; None: none knows the name

@@ -17,10 +17,10 @@ import h11
 from gateway.auth.backends.question import BackendError
 from gateway.settings.models import SettingsError
 
-READ_BYTES = 16 * 1024
-HEAD_BYTES_MAX = 16 * 1024  # of an answer's status and headers
+READ_BYTES = 16 * 1024  # as many as a head may have: of most answers one read
+HEAD_BYTES_MAX = 16 * 1024  # of an answer's status and headers; chosen: twice what web servers usually take
 ANSWER_BYTES_MAX = 64 * 1024  # of an answer's body: rules and groups of one user
-IDLE_MAX = 16  # connections that are kept
+IDLE_MAX = 16  # connections that are kept; chosen: a burst of logins opens more, and they are closed again
 EVENTS_AT_A_TIME = 64  # of one answer; each costs some 10 us, however small it is
 
 

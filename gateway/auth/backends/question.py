@@ -10,7 +10,7 @@ from gateway.auth.topic_rights import TopicQuestion
 from gateway.settings.backends import BackendSettings
 from gateway.settings.rules import RuleSettings
 
-GROUPS_MAX = 256  # of one user
+GROUPS_MAX = 256  # of one user; chosen: rules are looked for by each of them
 
 
 class BackendError(Exception):

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from gateway.auth.backends.question import BackendError
 from gateway.settings.rules import RuleSettings
 
-RULES_MAX = 128  # of one answer
-PATTERNS_MAX = 64  # of topics or names of one rule
+RULES_MAX = 128  # of one answer; chosen: a user's rules of thousands are a set for the settings
+PATTERNS_MAX = 64  # of topics or names of one rule; chosen, as RULES_MAX
 ABOUT = {"permit", "actions", "vhosts", "topics", "names", "kinds"}  # the subject is said already
 _ACL = {"permission", "action", "topic"}
 _ACTIONS = {"publish": ("publish",), "subscribe": ("subscribe",), "all": ("publish", "subscribe")}

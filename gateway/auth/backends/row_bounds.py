@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from gateway.auth.backends.question import BackendError
 
-FIELD_BYTES_MAX = 64 * 1024  # of one row at PostgreSQL, of one text at SQLite
-ANSWER_BYTES_MAX = 256 * 1024  # of all rows
+FIELD_BYTES_MAX = 64 * 1024  # of one row at PostgreSQL, of one text at SQLite; chosen: far more than a user's rules
+ANSWER_BYTES_MAX = 256 * 1024  # of all rows; chosen: four rows of the largest kind
 VALUE_BYTES = 64  # what each value takes besides its text
 
 Row = Sequence[object]

@@ -16,7 +16,7 @@ from gateway.commands.doors.place import Place
 from gateway.commands.refusing import EXIT_DENIED, EXIT_MISSING, EXIT_NOT_NOW
 
 GUEST = "guest"
-PREFETCH = 1_000
+PREFETCH = 1_000  # chosen, as clients of loads usually have it: acknowledgements are not waited for
 METHOD, HEADER, BODY, END = 1, 2, 3, b"\xce"
 FRAME = struct.Struct(">BHI")
 NUMBERS = struct.Struct(">HHQB")  # class, method, delivery tag, multiple

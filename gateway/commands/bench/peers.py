@@ -12,9 +12,9 @@ from gateway.commands.doors.security import make_context
 from gateway.commands.doors.traffic import LinkError
 from gateway.commands.refusing import EXIT_UNREACHABLE
 
-CHUNK = 128  # messages in one write
+CHUNK = 128  # messages in one write; chosen: of 256 B, 32 KiB
 TICK_S = 0.001  # the loop's timers know milliseconds only
-READY_S = 15.0
+READY_S = 15.0  # chosen: the handshakes of thousands of connections on a busy machine
 
 
 class Peer(asyncio.Protocol):

@@ -18,8 +18,8 @@ from gateway.commands.refusing import EXIT_NOT_NOW, EXIT_UNREACHABLE
 from lmq import ConnectFailedError, OutMessage, Producer, PullConsumer, SdkError
 
 GROUP = "lmq-bench"
-BATCH = 256  # messages of one pull
-WAIT_S = 5.0
+BATCH = 256  # messages of one pull; chosen: what 256 KiB, the most of an answer, have of 1 KiB
+WAIT_S = 5.0  # of a pull at the broker: a run ends within it where nothing comes
 
 
 class _RocketmqPeer:

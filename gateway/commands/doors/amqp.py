@@ -27,9 +27,9 @@ from gateway.commands.refusing import EXIT_DENIED, EXIT_MISSING, EXIT_NOT_NOW, E
 
 GUEST = "guest"
 DENIED = (AuthenticationError, ProbableAuthenticationError, ConnectionNotAllowed)
-TIMEOUT_S = 10.0
-PREFETCH = 200
-HELD_MAX = 65_535  # of a prefetch
+TIMEOUT_S = 10.0  # chosen: somebody waits at a terminal
+PREFETCH = 200  # chosen: enough on the way that a queue on this machine is read without pauses
+HELD_MAX = 65_535  # of a prefetch, which has two bytes
 _PROPERTIES = (
     "content_type", "content_encoding", "delivery_mode", "priority", "correlation_id", "reply_to", "expiration",
     "message_id", "timestamp", "type", "user_id", "app_id",

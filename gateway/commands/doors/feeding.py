@@ -13,7 +13,7 @@ from gateway.commands.doors.traffic import LinkError
 from gateway.commands.refusing import EXIT_WRONG_USE
 
 CHUNK_BYTES = 65_536  # a pipe of Linux holds no more
-CHUNKS_MAX = 16  # that wait
+CHUNKS_MAX = 16  # that wait: a megabyte
 STDIN = "-"
 
 

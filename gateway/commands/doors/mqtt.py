@@ -17,8 +17,8 @@ from gateway.commands.doors.security import make_context
 from gateway.commands.doors.traffic import AckMode, Incoming, LinkError, Outgoing, Start, StartKind, Wanted
 from gateway.commands.refusing import EXIT_DENIED, EXIT_NOT_NOW, EXIT_UNREACHABLE, EXIT_WRONG_USE
 
-TIMEOUT_S = 10.0
-INFLIGHT = 200
+TIMEOUT_S = 10.0  # chosen: somebody waits at a terminal
+INFLIGHT = 200  # chosen: enough on the way that acknowledgements are not waited for one by one
 FAILURE = 0x80
 NOBODY = 0x10  # no subscription fits the topic
 UNKNOWN_ID = 0x92

@@ -31,8 +31,8 @@ from lmq import (
 
 PARENT_TOPIC = "LMQ_PARENT"
 TOPIC = "LMQ_TOPIC"
-BATCH = 32
-WAIT_S = 5.0
+BATCH = 32  # what official brokers give in one answer by default
+WAIT_S = 5.0  # of a pull at the broker: Ctrl-C waits for it no longer
 REJECTED = "--ackmode reject: RocketMQ has no way to reject a message; it can be given back (requeue)"
 
 

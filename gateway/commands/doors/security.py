@@ -9,7 +9,7 @@ from gateway.commands.doors.place import Place, Tls
 from gateway.commands.doors.traffic import LinkError
 from gateway.commands.refusing import EXIT_UNREACHABLE, refuse
 
-TIMEOUT_S = 5.0
+TIMEOUT_S = 5.0  # chosen: somebody waits at a terminal
 
 
 def make_context(tls: Tls | None) -> ssl.SSLContext | None:

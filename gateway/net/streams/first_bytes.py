@@ -16,7 +16,7 @@ CONNECT_BYTE = 0x10  # of MQTT
 NAMES = (b"\x00\x04MQTT", b"\x00\x06MQIsdp")
 LENGTH_BYTES_MAX = 4  # of what follows MQTT's first byte
 FRAME_HEAD = 8  # of RocketMQ: two lengths
-FRAME_BYTES_MAX = 64 * 1024 * 1024
+FRAME_BYTES_MAX = 64 * 1024 * 1024  # chosen, four times what official brokers take: other protocols say more
 RECORD_MAJOR = 3  # of the versions of TLS, and of SSL 3
 
 

@@ -13,8 +13,8 @@ from gateway.plain_errors import tell_wrong
 from gateway.rocketmq.errors import CommandRefusedError
 from lmq.remoting.response_codes import ResponseCode
 
-ENTRIES_MAX = 1_000  # of one list
-REMARK_CHARS_MAX = 1_000
+ENTRIES_MAX = 1_000  # of one list; chosen: all of it is one request, and one transaction
+REMARK_CHARS_MAX = 1_000  # chosen: a remark is a line that somebody reads
 M = TypeVar("M", bound=BaseModel)
 
 

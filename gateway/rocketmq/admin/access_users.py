@@ -26,8 +26,8 @@ from lmq.remoting.response_codes import ResponseCode
 
 SUPER, NORMAL = "Super", "Normal"
 ENABLED, DISABLED = "enable", "disable"
-SECRET_CHARS_MAX = 1_024
-LISTED_MAX = 10_000
+SECRET_CHARS_MAX = 1_024  # chosen: tools make some dozen; each request is signed with it
+LISTED_MAX = 10_000  # chosen: all of them are in one answer, and a frame has 16 MiB
 NOBODY = "only a user with the tag administrator may ask for users and access lists, by a signed request"
 
 

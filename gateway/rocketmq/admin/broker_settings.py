@@ -32,7 +32,7 @@ CHANGEABLE = {
 OF_RETENTION = {"deleteWhen": "delete_hours", "fileReservedTime": "age_hours"}
 """Those of the log, by RocketMQ's names."""
 
-TEXT_BYTES_MAX = 65_536
+TEXT_BYTES_MAX = 65_536  # chosen: a tool sends the few settings that change
 
 
 class BrokerSettings:

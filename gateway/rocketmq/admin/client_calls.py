@@ -23,7 +23,7 @@ from lmq.remoting.response_codes import ResponseCode
 PLACE_DIGITS = 16  # that a message id ends with
 ID_DIGITS = (32, 56)
 PLACE_END = 1 << 63  # Java's long is below
-MEMBERS_MAX = 256  # of a group that are asked at once
+MEMBERS_MAX = 256  # of a group that are asked at once; chosen: one answer waits for all of theirs
 
 
 class ClientCalls:

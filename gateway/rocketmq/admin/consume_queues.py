@@ -20,9 +20,9 @@ from gateway.rocketmq.topic_table import TopicTable, queue_key
 from lmq.remoting.commands import Command, answer, encode_json
 from lmq.remoting.response_codes import ResponseCode
 
-COUNT_MAX = 10_000  # of one answer
-READ_COUNT = 32
-READ_BYTES = 1 << 20
+COUNT_MAX = 10_000  # of one answer; chosen: each is a line of JSON, and a frame has 16 MiB
+READ_COUNT = 32  # messages of one step
+READ_BYTES = 1 << 20  # of their records, where they are large
 
 
 class ConsumeQueues:

@@ -19,9 +19,9 @@ from lmq.remoting.commands import Command, answer, encode_json
 from lmq.remoting.response_codes import ResponseCode
 
 ORDERED_TOPICS = "ORDER_TOPIC_CONFIG"
-ENTRIES_MAX = 10_000
+ENTRIES_MAX = 10_000  # chosen: all are in memory, with VALUE_BYTES_MAX each 650 MB at worst
 NAME_BYTES_MAX = 255  # of a namespace, and of a key
-VALUE_BYTES_MAX = 65_536
+VALUE_BYTES_MAX = 65_536  # chosen: tools keep lists of brokers in them
 
 
 class KvConfig:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-INTERVAL_MS = 10_000  # between two looks
+INTERVAL_MS = 10_000  # between two looks, as official brokers sample
 SPANS = (1, 6, 60)  # looks back: 10 s, a minute, ten minutes
 
 

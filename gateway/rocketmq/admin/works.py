@@ -18,10 +18,10 @@ from gateway.rocketmq.errors import CommandRefusedError, response_code_of
 from lmq.remoting.commands import Command, answer
 from lmq.remoting.response_codes import ResponseCode
 
-STEPS_A_TURN = 8
-ITEMS_A_STEP = 32  # of what is cheap to look at
-WORKS_MAX = 4  # of one connection at the same time
-TRIES_MAX = 1_000  # to read a message that is on its way
+STEPS_A_TURN = 8  # of one answer; each looks at ITEMS_A_STEP things or one read
+ITEMS_A_STEP = 32  # of what is cheap to look at; chosen, with STEPS_A_TURN 256 in a turn
+WORKS_MAX = 4  # of one connection at the same time; chosen: a tool asks one thing after the other
+TRIES_MAX = 1_000  # to read a message that is on its way; chosen: mostly it takes one
 BODY_BYTES_MAX = 15 << 20  # of an answer: a frame has 16 MiB
 
 Steps = Generator[None, None, Command]

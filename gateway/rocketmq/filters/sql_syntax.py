@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from gateway.rocketmq.filters.sql_tokens import Kind, SqlError, Token, split_words
 
-DEPTH_MAX = 48  # of parentheses and of signs before a term
+DEPTH_MAX = 48  # of parentheses and of signs before a term; chosen: Python's own recursion is bounded, too
 NODES_MAX = 400  # of one filter: a chain of comparisons, as `a = b = TRUE` is one, may be as deep
 
 Value = bool | int | float | str | None

@@ -9,8 +9,8 @@ import re
 from enum import Enum
 from typing import NamedTuple
 
-TEXT_CHARS_MAX = 8_192  # of one filter
-TOKENS_MAX = 2_048
+TEXT_CHARS_MAX = 8_192  # of one filter; chosen: each heartbeat carries it
+TOKENS_MAX = 2_048  # chosen: a filter is tried on each message, and each word costs
 INTEGER_MAX = 2**63 - 1  # Java's long
 INTEGER_DIGITS_MAX = 19  # of INTEGER_MAX
 KEYWORDS = frozenset(

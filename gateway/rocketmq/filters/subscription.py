@@ -9,7 +9,7 @@ from gateway.rocketmq.filters.matching import Filter, parse_filter
 from gateway.rocketmq.tag_filter import ALL, TAG
 
 VERSION_END = 1 << 63  # Java's long is below
-SHOWN_CHARS_MAX = 8_192  # of an expression that is kept to be shown
+SHOWN_CHARS_MAX = 8_192  # of an expression that is kept to be shown: as long as a filter may be
 
 
 class Subscription:

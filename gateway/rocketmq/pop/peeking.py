@@ -26,7 +26,7 @@ from gateway.rocketmq.topic_table import queue_key
 from lmq.remoting.commands import Command, answer
 from lmq.remoting.response_codes import ResponseCode
 
-QUEUES_MAX = 1_024  # looked at for one answer
+QUEUES_MAX = 1_024  # looked at for one answer; chosen: a topic has some
 
 
 class PeekPeer(Popper, LaterAnswered, Protocol):

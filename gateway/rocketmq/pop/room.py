@@ -19,7 +19,7 @@ from gateway.rocketmq.topic_table import queue_key
 
 WAITING_MAX = 1_024  # in one room for the same queue, as with an official broker
 SERVED_MAX = 64  # requests of one room that one turn answers, 16 MiB at most
-LOOKS_MAX = 1_024  # queues that one turn looks into
+LOOKS_MAX = 1_024  # queues that one turn looks into; chosen: of more the rest waits for the next turn
 ALL_QUEUES = -1
 
 

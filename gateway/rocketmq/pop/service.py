@@ -23,7 +23,7 @@ from lmq.remoting.response_codes import ResponseCode
 
 WAITING_ALL_MAX = 100_000  # in all rooms, as with an official broker
 POLL_MS_MAX = 600_000  # longer than any client waits for an answer
-INVISIBLE_MS_MAX = 30 * 86_400_000
+INVISIBLE_MS_MAX = 30 * 86_400_000  # chosen: 30 days; the longest that clients of version 5 ask for is 12 hours
 LATE_MS_MAX = 500  # a request that is so much over its time is given up by its client
 TOO_LATE = "pop message is timeout too much"
 QUEUES_ASKED_MAX = 64  # of which it is asked whether a client may read them: a right is a whole topic's, mostly

@@ -27,11 +27,11 @@ from lmq.remoting.commands import FLAG_RESPONSE, Command, encode_header, encode_
 from lmq.remoting.response_codes import ResponseCode
 
 COUNT_MAX = 32  # of one answer: clients may not ask for more
-BYTES_MAX = 262_144  # of one answer's records, unless a single one is larger
+BYTES_MAX = 262_144  # of one answer's records, unless a single one is larger; official brokers give as much from memory
 SCAN_MAX = 1_024  # messages that one answer holds against its filter: some milliseconds
-IN_FLIGHT_MAX = 200_000  # of one queue and group
+IN_FLIGHT_MAX = 200_000  # of one queue and group, at 200 bytes each 40 MB
 NOTHING = "NO_MESSAGE_IN_QUEUE"
-ASKED_MAX = 10_000  # ordered answers of which it is known what a repeated request was to get
+ASKED_MAX = 10_000  # ordered answers of which it is known what a repeated request was to get; chosen
 
 
 class Wish(NamedTuple):

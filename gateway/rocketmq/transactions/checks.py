@@ -24,7 +24,7 @@ from lmq.remoting.request_codes import RequestCode
 LOGGER = logging.getLogger(__name__)
 
 SLICE = 128  # half messages looked at in one go
-STALLS_MAX = 40  # looks in vain for a producer that reads, a quarter of a second apart
+STALLS_MAX = 40  # looks in vain for a producer that reads, a quarter of a second apart: 10 s
 _ROUNDS_ROW = b"rounds"
 
 

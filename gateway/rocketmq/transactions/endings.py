@@ -28,8 +28,8 @@ from lmq.remoting.commands import Command
 
 LOGGER = logging.getLogger(__name__)
 
-COUNT_MAX = 128  # transactions ended in one go
-BYTES_MAX = 1 << 20  # of their bodies, but for the last one's
+COUNT_MAX = 128  # transactions ended in one go; chosen, as dead letters of a turn
+BYTES_MAX = 1 << 20  # of their bodies, but for the last one's, which are copied
 _COMMITTED = 0x8  # sysFlag
 _KEPT_BITS = 0x703  # sysFlag: whether and how the body is compressed
 _BORN_HOST_AT = 48  # in a record

@@ -7,7 +7,7 @@ byte.
 from __future__ import annotations
 
 CHUNK_BITS = 12  # 4,096 numbers, 512 bytes
-_CHUNK = 1 << CHUNK_BITS
+_CHUNK = 1 << CHUNK_BITS  # numbers of one whole number of Python's: a bit each
 _FULL = (1 << _CHUNK) - 1
 
 

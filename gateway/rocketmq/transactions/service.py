@@ -31,10 +31,10 @@ from lmq.remoting.response_codes import ResponseCode
 
 LOGGER = logging.getLogger(__name__)
 
-WAITING_MAX = 16_384  # ends that wait for their turn
+WAITING_MAX = 16_384  # ends that wait for their turn; chosen: each is an object, and producers wait for the answers
 WAITING_MANY = 1_024  # when so many wait, more of them are ended in a turn
-LOAD_COUNT = 256
-LOAD_BYTES = 1 << 20
+LOAD_COUNT = 256  # records read together at a start
+LOAD_BYTES = 1 << 20  # of them; each has 4 KiB at most
 NOT_FOUND = "Find prepared transaction message failed"  # as official brokers say it, like the other remarks
 LOW_ROOM = "[REJECTREQUEST]system busy, start flow control for a while: low on disk"
 
