@@ -62,8 +62,8 @@ def parse_start(text: bytes, now_ms: int) -> Start | None:
         return None
 
 
-def _nothing(subscription: Subscription) -> None:
-    del subscription
+def _nothing(subscription: Subscription, begins: bool) -> None:  # noqa: FBT001  # told by position
+    del subscription, begins
 
 
 class History:
@@ -76,7 +76,7 @@ class History:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._sought: dict[Subscription, bool] = {}  # whose start is looked for, and whether to begin then
-        self.on_found: Callable[[Subscription], None] = _nothing
+        self.on_found: Callable[[Subscription, bool], None] = _nothing  # and whether to begin now
 
     def intern_queue(self) -> int:
         """Return the queue of the parent topic, made on first use."""
@@ -112,8 +112,8 @@ class History:
             )
         elif subscription.state == OFFLINE:
             subscription.position = min(offset, subscription.position)
-        if begins:
-            self.on_found(subscription)
+        if subscription.state == OFFLINE:
+            self.on_found(subscription, begins)
 
 
 def is_of(batch: StoredBatch, i: int, topic_filter: bytes) -> bool:

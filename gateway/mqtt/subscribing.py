@@ -252,12 +252,13 @@ class Subscribing:
             return Subscription(session, topic_filter, qos, queue_ref, self._broker.max_offset(queue_ref))
         return self.history.make(session, topic_filter, qos, now_ms)
 
-    def _begin(self, subscription: Subscription) -> None:
-        """Begin a replay whose start was looked for."""
+    def _begin(self, subscription: Subscription, begins: bool) -> None:  # noqa: FBT001  # told by position
+        """Write down where a replay is whose start was looked for, and begin if it was granted meanwhile."""
         session = subscription.session
-        if session.subscriptions.get(subscription.topic_filter) is subscription and session.outlet is not None:
+        if session.subscriptions.get(subscription.topic_filter) is subscription:
             self._sessions.note_place(subscription)
-            self._delivery.start(subscription)
+            if begins and session.outlet is not None:
+                self._delivery.start(subscription)
 
     def _why_not(
         self, count: int, topic_filter: bytes, may: Permissions, now_ms: int, *, is_new: bool

@@ -226,3 +226,12 @@ def test_every_message_once_wherever_the_replay_begins(tmp_path_factory, make_en
         assert bodies + take(peer) == sent
     finally:
         world.close()
+
+
+def test_replay_from_a_moment_that_is_not_acknowledged_comes_again_after_a_kill(world):
+    world.client(b"p").send(publish(b"t", b"1", qos=1, packet_id=1)).vanish()
+    peer = world.client(b"c", clean=False)
+    assert peer.send(subscribe(1, (b"$replay/-1h/t", 1))).bodies() == [b"1"]
+    world.close()
+    world.open()
+    assert world.connect(b"c", clean=False).bodies() == [b"1"]
