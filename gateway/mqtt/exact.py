@@ -47,7 +47,7 @@ from gateway.mqtt.exact_records import (
     sent_changes,
     sent_of,
 )
-from gateway.mqtt.inflight import EXACT_COMPLETE, EXACT_RECEIVED, EXACT_SENT, InflightWindow
+from gateway.mqtt.inflight import EXACT_COMPLETE, EXACT_RECEIVED, InflightWindow
 from gateway.mqtt.kept_records import KeptRecords
 from gateway.mqtt.session import Session, Subscription
 
@@ -186,9 +186,9 @@ class ExactJournal:
         elif kind == RELEASED:
             found.taken.pop(small, None)
         elif kind == SENT:
-            found.sent[first] = SentBefore(first, small, second, EXACT_SENT)
+            found.note_sent(first, small, second)
         elif kind == FORGET_SLOT:
-            found.sent = {key: one for key, one in found.sent.items() if one.slot != small}
+            found.forget_slot(small)
         elif first in found.sent:
             found.sent[first].state = STATES[kind]
 
@@ -325,15 +325,19 @@ class ExactJournal:
         if not ended:
             self._ended.pop(session.exact_number, None)
 
-    def forget_slot(self, session: Session, slot: int, heir: Subscription | None = None) -> None:
-        """Forget what was sent for a subscription that is no more: its slot will be another's.
+    def note_slot(self, subscription: Subscription) -> None:
+        """Note under the slot that a subscription has now what a process before sent, and it may still come to.
 
-        `heir` is the one to the same filter, which may still come to what was sent before a kill.
+        It stays noted under the slot that it was sent by, too: a process that is killed goes on by either.
         """
+        if subscription.done_before and subscription.session.exact_number:
+            self._write_all(done_changes(subscription), subscription.session)
+
+    def forget_slot(self, session: Session, slot: int) -> None:
+        """Forget what was sent for a subscription that is no more: its slot will be another's."""
         self.keep_slot(session, slot)
         if session.exact_number:
-            changes = [(FORGET_SLOT, slot, 0, 0)]
-            self._write(changes + (done_changes(heir) if heir is not None else []), session)
+            self._write([(FORGET_SLOT, slot, 0, 0)], session)
 
     def forget_done(self, session: Session, slot: int) -> None:
         """Forget what was completed of a catch-up, and nothing that is under way."""
@@ -364,9 +368,13 @@ class ExactJournal:
 
     def _write(self, changes: list[tuple[int, int, int, int]], session: Session) -> None:
         """Write what happened to one session; a full disk is told in the log and not to the client."""
-        if changes:
-            number = session.exact_number
-            self._kept.write(b"".join([RECORD.pack(number, kind << 24 | small, a, b) for kind, small, a, b in changes]))
+        self._write_all([(kind << 24 | small, a, b) for kind, small, a, b in changes], session)
+
+    def _write_all(self, changes: Iterable[tuple[int, int, int]], session: Session) -> None:
+        """Do that with changes of which kind and small number are one word."""
+        records = b"".join([RECORD.pack(session.exact_number, word, a, b) for word, a, b in changes])
+        if records:
+            self._kept.write(records)
 
     def _keys(self) -> list[int]:
         return [*([] if self._end_place is None else [NOBODY]), *self._sessions, *self._found]

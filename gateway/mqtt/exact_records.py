@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 
-from gateway.mqtt.inflight import EXACT_COMPLETE, EXACT_RECEIVED, EXACT_SENT, ONCE_SENT, InflightWindow
+from gateway.mqtt.inflight import EXACT_COMPLETE, EXACT_RECEIVED, EXACT_SENT, InflightWindow
 from gateway.mqtt.session import NO_SLOT, Session, Subscription
 
 NAME_PIECE_BYTES = 48  # with the 8 bytes of NAME_HEAD it fits into a journal's record, which has 64 at most
@@ -23,13 +23,16 @@ _KINDS = {state: kind for kind, state in STATES.items()}
 
 
 class SentBefore:
-    """A message that a process before sent: the slot of its subscription, its offset, and how far it came."""
+    """A message that a process before sent: its offset, and how far it came.
 
-    __slots__ = ("number", "offset", "slot", "state")
+    `slots` are those of the subscription that it was sent for, and of the same one as it got others: at least one.
+    """
+
+    __slots__ = ("number", "offset", "slots", "state")
 
     def __init__(self, number: int, slot: int, offset: int, state: int) -> None:
         self.number = number
-        self.slot = slot
+        self.slots: tuple[int, ...] = (slot,)
         self.offset = offset
         self.state = state
 
@@ -41,6 +44,21 @@ class Found:
         self.name = name
         self.taken: dict[int, tuple[int, int]] = {}  # packet identifier -> end of the log + 1, number in its batch
         self.sent: dict[int, SentBefore] = {}
+
+    def note_sent(self, number: int, slot: int, offset: int) -> None:
+        """Know a message as sent, or one that is known by a slot of its subscription by another one, too."""
+        one = self.sent.get(number)
+        if one is None or one.offset != offset:
+            self.sent[number] = SentBefore(number, slot, offset, EXACT_SENT)
+        else:
+            one.state = EXACT_SENT
+            one.slots = one.slots if slot in one.slots else (*one.slots, slot)
+
+    def forget_slot(self, slot: int) -> None:
+        """Know nothing by a slot any more."""
+        for one in self.sent.values():
+            one.slots = tuple(each for each in one.slots if each != slot)
+        self.sent = {number: one for number, one in self.sent.items() if one.slots}
 
 
 def mark_record(end: int) -> bytes:
@@ -65,7 +83,8 @@ def _slot_of(session: Session, window: InflightWindow, number: int) -> int:
 def found_changes(found: Found) -> Iterator[tuple[int, int, int]]:
     """Give the same as `sent_changes` of a session that is not loaded yet."""
     for one in found.sent.values():
-        yield SENT << 24 | one.slot, one.number, one.offset
+        for slot in one.slots:
+            yield SENT << 24 | slot, one.number, one.offset
         if one.state != EXACT_SENT:
             yield _KINDS[one.state] << 24, one.number, 0
 
@@ -75,9 +94,7 @@ def sent_changes(session: Session) -> Iterator[tuple[int, int, int]]:
     for subscription in session.subscriptions.values():
         if subscription.floor_slot == NO_SLOT:
             continue  # at QoS 0 by now
-        for offset, number in (subscription.done_before or {}).items():  # those in the window follow
-            yield SENT << 24 | subscription.floor_slot, number, offset
-            yield COMPLETE << 24, number, 0
+        yield from done_changes(subscription)
     window = session.window
     if window is None:
         return
@@ -93,28 +110,14 @@ def sent_changes(session: Session) -> Iterator[tuple[int, int, int]]:
 Changes = list[tuple[int, int, int, int]]  # kind, small number, two numbers
 
 
-def done_changes(subscription: Subscription) -> Changes:
-    """Return what says that messages of a process before, which a subscription may still come to, are complete."""
-    slot, changes = subscription.floor_slot, Changes()
-    for number, offset in _done_of(subscription).items() if slot != NO_SLOT else ():
-        changes += [(SENT, slot, number, offset), (COMPLETE, 0, number, 0)]
-    return changes
+def done_changes(subscription: Subscription) -> Iterator[tuple[int, int, int]]:
+    """Give the same as `sent_changes` of what a process before sent, which a subscription may still come to."""
+    return ended_changes(subscription.session, {subscription.floor_slot: _done_of(subscription)})
 
 
 def _done_of(subscription: Subscription) -> dict[int, int]:
-    """Return number and queue offset of what a process before sent, except for what is under way.
-
-    That may be noted under another slot: as a subscription goes to QoS 0 and back, it leaves it behind.
-    """
-    window = subscription.session.window
-    done = {number: offset for offset, number in (subscription.done_before or {}).items()}
-    if window is None:
-        return done
-    return {
-        number: offset
-        for number, offset in done.items()
-        if not window.tail <= number < window.head or window.state_of(number) in {EXACT_COMPLETE, ONCE_SENT}
-    }
+    """Return number and queue offset of what a process before sent, under way or not."""
+    return {number: offset for offset, number in (subscription.done_before or {}).items()}
 
 
 def open_changes(session: Session, slot: int) -> Changes:
@@ -143,7 +146,7 @@ def ended_changes(session: Session, ended: Mapping[int, Mapping[int, int]]) -> I
 
     Args:
         session: What they were of.
-        ended: By slot, what `sent_of` said then.
+        ended: By slot, number and queue offset of each message, as `sent_of` said then.
     """
     window = session.window
     for slot, sent in ended.items():

@@ -38,34 +38,34 @@ def restore_exact(session: Session, sent: Sequence[SentBefore], window_max: int)
     by_slot = {one.floor_slot: one for one in session.subscriptions.values() if one.floor_slot != NO_SLOT}
     by_slot.update({each.subscription.floor_slot: each.subscription for each in session.all_ended()})
     for one in sent:
-        catch_up = retained.get(one.slot)
+        catch_up = retained.get(one.slots[0])
         if catch_up is not None:
             catch_up.in_flight.remove(one.offset)
             session.open_window(window_max).restore(one.number, RETAINED_SOURCE, one.offset, one.state)
             session.retained_inflight = session.retained_inflight or {}
             session.retained_inflight[one.number] = catch_up
             continue
-        subscription = by_slot.get(one.slot)
-        if subscription is None or one.offset < subscription.position:
+        found = [by_slot[slot] for slot in one.slots if slot in by_slot and one.offset >= by_slot[slot].position]
+        if not found:
             continue
         last = one.number
-        _know_sent(session, subscription, one)
-        if one.state != EXACT_COMPLETE:
-            session.open_window(window_max).restore(one.number, subscription.source, one.offset, one.state)
+        for subscription in found:
+            _know_sent(subscription, one)
+        if one.state != EXACT_COMPLETE:  # what a subscription left as it went to QoS 0 is of the one that ended
+            source = next((each for each in found if each.state == GONE), found[0]).source
+            session.open_window(window_max).restore(one.number, source, one.offset, one.state)
     if last >= 0:
         session.open_window(window_max).skip_to(last + 1)
     _put_first(session)
 
 
-def _know_sent(session: Session, subscription: Subscription, one: SentBefore) -> None:
-    """Have a message that was sent not be read again, also not by what its filter has now where that is over."""
-    reader = session.subscriptions.get(subscription.topic_filter) if subscription.state == GONE else subscription
-    if reader is None or reader.group is not None or reader.floor_slot == NO_SLOT:
+def _know_sent(reader: Subscription, one: SentBefore) -> None:
+    """Have a subscription not read a message again that it was sent."""
+    if reader.state == GONE or reader.group is not None:
         return
-    if reader.queue_ref == subscription.queue_ref and one.offset >= reader.position:
-        reader.done_before = reader.done_before or {}
-        reader.done_before[one.offset] = one.number
-        reader.dup_until = max(reader.dup_until, one.offset + 1)
+    reader.done_before = reader.done_before or {}
+    reader.done_before[one.offset] = one.number
+    reader.dup_until = max(reader.dup_until, one.offset + 1)
 
 
 def catch_ups_of(session: Session) -> list[CatchUp]:
@@ -86,10 +86,11 @@ def choose_owed(in_flight: Mapping[int, deque[int]], sent: Sequence[SentBefore])
     counts = {slot: Counter(versions) for slot, versions in in_flight.items()}
     owed = set()
     for one in reversed(sent):
-        if one.slot in counts and counts[one.slot][one.offset] > 0:
-            counts[one.slot][one.offset] -= 1
+        slot = one.slots[0]  # a retained message has one
+        if slot in counts and counts[slot][one.offset] > 0:
+            counts[slot][one.offset] -= 1
             if one.state == EXACT_COMPLETE:
-                in_flight[one.slot].remove(one.offset)
+                in_flight[slot].remove(one.offset)
             else:
                 owed.add(one.number)
     return owed

@@ -215,29 +215,33 @@ class SessionLoader:
         """
         if client_id not in sessions:
             return None
-        floors: dict[int, tuple[int, int, bytes]] = {}
-        in_flight = {}
-        for topic_filter, row in self._slots_of(sessions[client_id]):
-            floors[row.floor_slot] = self._places.get(row.floor_slot), self._end_of(topic_filter, row), topic_filter
-            in_flight[row.retained_slot] = self._catch_ups.found_in_flight(row.retained_slot)
-        live = {topic_filter: floor for floor, _, topic_filter in floors.values()}
-        ended = {}
-        for topic_filter, row, _ in self._ended.get(client_id, ()):
-            floors[row.floor_slot] = self._places.get(row.floor_slot), self._end_of(topic_filter, row), topic_filter
-            in_flight[row.retained_slot] = self._catch_ups.found_in_flight(row.retained_slot)
-            ended[row.floor_slot] = live.get(topic_filter, NOTHING_OWED)  # what is complete before it is to be known
-        owed = choose_owed(in_flight, sent)
+        live = [*self._slots_of(sessions[client_id])]
+        ended = [(topic_filter, row) for topic_filter, row, _ in self._ended.get(client_id, ())]
+        known = {row.floor_slot: self._known_of(topic_filter, row) for topic_filter, row in live + ended}
+        ended_slots = {row.floor_slot for _, row in ended}
+        slots = [row.retained_slot for _, row in live + ended]
+        owed = choose_owed({slot: self._catch_ups.found_in_flight(slot) for slot in slots}, sent)
         chosen = []
         for one in sent:
-            floor, end, topic_filter = floors.get(one.slot, (NOTHING_OWED, 0, b""))
-            is_done = one.state == EXACT_COMPLETE and one.offset < ended.get(one.slot, 0)
             if one.number in owed:
                 chosen.append(one)
-            elif floor <= one.offset < end and not is_done:
+                continue
+            is_done = one.state == EXACT_COMPLETE
+            one.slots = tuple(
+                slot
+                for slot in one.slots
+                if slot in known and one.offset in known[slot][0] and not (is_done and slot in ended_slots)
+            )
+            if one.slots:
                 chosen.append(one)
+            for topic_filter in {known[slot][1] for slot in one.slots}:
                 if is_shared(topic_filter):
                     self.queues.own(topic_filter, one.offset)
         return chosen
+
+    def _known_of(self, topic_filter: bytes, row: SubscriptionRow) -> tuple[range, bytes]:
+        """Return which queue offsets of a subscription are to be known if they were sent, and its filter."""
+        return range(self._places.get(row.floor_slot), self._end_of(topic_filter, row)), topic_filter
 
     def is_unfinished(self, client_id: bytes) -> bool:
         """Return whether a session that is not loaded is in the middle of something."""

@@ -282,6 +282,7 @@ class SessionTable:
             subscription.floor_slot = self._places.acquire(position)
             subscription.sent_slot = self._places.acquire(position)
             subscription.retained_slot = self._places.acquire()
+            self._exact.note_slot(subscription)
         ended = [] if subscription.qos else self._ends.give_back(subscription, stays=True)
         if subscription.qos and retained_until and not is_shared:
             self._begin_catch_up(subscription, retained_until)

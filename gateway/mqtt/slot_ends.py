@@ -58,7 +58,7 @@ class SlotEnds:
 
     def release_old(self, session: Session, slots: tuple[int, ...]) -> None:
         """Let others have the slots of a place that was left, with nothing under way, once that is durable."""
-        self.when_ended([partial(self._release, session, slots, b"")])
+        self.when_ended([partial(self._release, session, slots)])
 
     def give_back(self, subscription: Subscription, *, stays: bool = False, has_session: bool = True) -> list[Then]:
         """Take a subscription's slots; return what is to be called when no row of it names them any more.
@@ -82,7 +82,7 @@ class SlotEnds:
         subscription.floor_slot = subscription.sent_slot = subscription.retained_slot = NO_SLOT
         if not is_left:
             forgets: list[Then] = [] if catch_up is None else [partial(self._end_catch_up, session, catch_up)]
-            return [*forgets, partial(self._release, session, slots, gone.topic_filter)]
+            return [*forgets, partial(self._release, session, slots)]
         gone.floor_slot, gone.sent_slot, gone.retained_slot = slots
         ended = Ended(gone, catch_up)
         session.keep_ended(ended)
@@ -126,7 +126,7 @@ class SlotEnds:
     def _hold_nothing(self, session: Session, gone: Subscription) -> None:
         """Have no messages of its queue be kept for a subscription of which retained messages alone are under way."""
         if self._places.get(gone.floor_slot) < NOTHING_OWED:
-            self._exact.forget_slot(session, gone.floor_slot, session.subscriptions.get(gone.topic_filter))
+            self._exact.forget_slot(session, gone.floor_slot)
             self._places.set(gone.floor_slot, NOTHING_OWED)
 
     def settle_all(self, session: Session) -> None:
@@ -153,11 +153,11 @@ class SlotEnds:
         slots = _slots_of(gone)
         self._rows.delete(ended_key(session.client_id, slots[0]))
         gone.floor_slot = gone.sent_slot = gone.retained_slot = NO_SLOT
-        return [partial(self._release, session, slots, gone.topic_filter)]
+        return [partial(self._release, session, slots)]
 
-    def _release(self, session: Session, slots: tuple[int, ...], topic_filter: bytes) -> None:
+    def _release(self, session: Session, slots: tuple[int, ...]) -> None:
         """Forget what was sent at QoS 2 from a place, and let others have its slots."""
-        self._exact.forget_slot(session, slots[0], session.subscriptions.get(topic_filter))
+        self._exact.forget_slot(session, slots[0])
         for slot in slots:
             self._places.release(slot)
 

@@ -22,7 +22,7 @@ from gateway.mqtt.exact_records import (
     sent_of,
 )
 from gateway.mqtt.inflight import EXACT_COMPLETE, EXACT_RECEIVED, EXACT_SENT
-from gateway.mqtt.session import NO_SLOT, Session, Subscription
+from gateway.mqtt.session import Session, Subscription
 
 
 def test_a_mark_is_one_more_than_the_end_of_the_log_so_that_0_is_none():
@@ -79,16 +79,40 @@ def test_what_was_sent_for_a_subscription_that_ended_is_written_as_far_as_it_cam
     assert list(sent_changes(session)) == []
 
 
-def test_what_a_subscription_may_still_come_to_is_written_as_complete_unless_it_is_under_way():
+def test_what_a_subscription_may_still_come_to_is_written_as_far_as_it_came():
     session = Session(b"c", b"", is_persistent=True)
     one = Subscription(session, b"a", 2, 1, 0)
     one.floor_slot = 7
     window = session.open_window(8)
     window.restore(3, one.source, 12, EXACT_RECEIVED)
     one.done_before = {10: 1, 12: 3}
-    assert done_changes(one) == [(SENT, 7, 1, 10), (COMPLETE, 0, 1, 0)]
-    one.floor_slot = NO_SLOT
-    assert done_changes(one) == []
+    assert list(done_changes(one)) == [
+        (SENT << 24 | 7, 1, 10),
+        (COMPLETE << 24, 1, 0),
+        (SENT << 24 | 7, 3, 12),
+        (RECEIVED << 24, 3, 0),
+    ]
+
+
+def test_a_message_that_is_known_by_two_slots_is_known_until_both_are_forgotten():
+    found = Found(b"c")
+    found.note_sent(1, 3, 10)
+    found.sent[1].state = EXACT_RECEIVED
+    found.note_sent(1, 6, 10)
+    found.note_sent(1, 6, 10)
+    assert (found.sent[1].slots, found.sent[1].state) == ((3, 6), EXACT_SENT)
+    assert list(found_changes(found)) == [(SENT << 24 | 3, 1, 10), (SENT << 24 | 6, 1, 10)]
+    found.forget_slot(3)
+    assert found.sent[1].slots == (6,)
+    found.forget_slot(6)
+    assert found.sent == {}
+
+
+def test_a_number_that_is_used_again_is_of_its_newest_message():
+    found = Found(b"c")
+    found.note_sent(1, 3, 10)
+    found.note_sent(1, 6, 11)
+    assert [(one.slots, one.offset) for one in found.sent.values()] == [((6,), 11)]
 
 
 def test_retained_messages_that_are_under_way_are_written_as_far_as_they_came():
@@ -101,7 +125,7 @@ def test_retained_messages_that_are_under_way_are_written_as_far_as_they_came():
     assert open_changes(session, 4) == [(SENT, 4, 1, 51), (RECEIVED, 0, 1, 0)]
 
 
-def test_what_a_subscription_left_under_way_as_it_went_to_qos_0_is_not_its_own_when_it_ends():
+def test_what_a_subscription_left_under_way_as_it_went_to_qos_0_is_known_by_both_when_it_ends():
     session = Session(b"c", b"", is_persistent=True)
     one = Subscription(session, b"a", 2, 1, 0)
     window = session.open_window(8)
@@ -109,4 +133,4 @@ def test_what_a_subscription_left_under_way_as_it_went_to_qos_0_is_not_its_own_w
     one.done_before = {10: 1, 12: 3}
     gone = session.part(one)
     window.push_one(one.source, 20, EXACT_SENT)
-    assert (sent_of(one), sent_of(gone)) == ({1: 10, 4: 20}, {3: 12})
+    assert (sent_of(one), sent_of(gone)) == ({1: 10, 3: 12, 4: 20}, {3: 12})

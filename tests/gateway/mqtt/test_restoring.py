@@ -78,6 +78,8 @@ def test_what_was_sent_before_a_subscription_went_to_qos_0_and_back_is_not_read_
     ended = make_ended(session)
     made.position = 12
     sent = [SentBefore(number, 6, 10 + number, state) for number, state in enumerate([1, 2, 1, EXACT_COMPLETE])]
+    for one in sent:
+        one.slots = (made.floor_slot, *one.slots)
     restore(session, sent, 8)
     assert (made.done_before, made.dup_until) == ({12: 2, 13: 3}, 14)
     window = session.window

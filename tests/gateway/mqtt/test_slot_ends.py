@@ -12,6 +12,7 @@ from tests.support.mqtt import connack, puback, pubcomp, publish, pubrec, pubrel
 
 ENDINGS = ["unsubscribed", "at QoS 0"]
 FILTERS = [b"t", b"$share/g/t", b"$replay/0/t"]
+FEW = encode_properties([(Property.RECEIVE_MAX, 2), (Property.SESSION_EXPIRY, NEVER)])
 SUBSCRIBE_AGAIN = mqtt.subscribe(3, (b"$share/g/t", 2))
 
 
@@ -235,3 +236,40 @@ def test_session_is_loaded_where_the_queue_of_an_ended_subscription_is_not_there
     assert list(world.door.sessions.held_positions()) == []
     peer.send(puback(again.packet_id))
     assert rows(world) == []
+
+
+@pytest.mark.parametrize("more", [(), ((b"t", 0), (b"t", 2))], ids=["once", "twice"])
+def test_subscription_that_returns_to_qos_2_is_sent_nothing_again_that_is_complete_after_a_kill(world, more):
+    world.client(b"c", (b"t", 2), clean=False)
+    say(world, b"t", b"1", b"2", b"3")
+    restart(world)
+    peer = world.dial().send(mqtt.connect_5(b"c", clean=False, properties=FEW))
+    first, second = mqtt.deliveries(b"".join(peer.take()[1:]))  # the third has no room: nothing new is read
+    packet_ids = [first.packet_id, second.packet_id, second.packet_id + 1]
+    peer.send(*[mqtt.subscribe_5(3, each) for each in ((b"t", 0), (b"t", 2), *more)])
+    peer.send(*map(pubrec, packet_ids)).take()
+    world.flushes_by_itself = False
+    peer.send(*map(pubcomp, reversed(packet_ids)), mqtt.DISCONNECT)
+    restart(world)  # all is committed, and nothing that waited for the commit is done
+    world.flushes_by_itself = True
+    assert rows(world) == []
+    peer = world.connect(b"c", clean=False)
+    say(world, b"t", b"4")
+    assert peer.bodies() == [b"4"]
+
+
+@pytest.mark.parametrize("topic_filter", [b"$replay/0/t", b"$replay/-1h/t"])
+def test_replay_that_is_asked_for_anew_has_after_a_kill_what_the_ended_one_has_under_way(world, topic_filter):
+    peer = world.client(b"c", clean=False)
+    say(world, b"t", b"1", b"2")
+    peer.send(mqtt.subscribe(1, (topic_filter, 2)))
+    sent = peer.take_deliveries()
+    peer.send(pubrec(sent[0].packet_id), mqtt.unsubscribe(2, topic_filter)).take()
+    peer.stall()
+    peer.send(mqtt.subscribe(3, (topic_filter, 2)))
+    restart(world)
+    peer = world.connect(b"c", clean=False)
+    packets = peer.take()
+    assert pubrel(sent[0].packet_id) in packets
+    got = [(one.body, one.dup) for one in mqtt.deliveries(b"".join(packets[1:]))]
+    assert sorted(got) == [(b"1", False), (b"2", False), (b"2", True)]
