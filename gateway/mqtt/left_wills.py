@@ -82,11 +82,13 @@ class LeftWills:
         if waiting is not None and waiting.stored.user == user:
             self._end(waiting)
 
-    def lose_row(self, client_id: bytes) -> None:
-        """Take note that another will is written down for a client of that name now."""
+    def lose_row(self, client_id: bytes) -> StoredWill | None:
+        """Take note that another will is written down for a client of that name now; return the one that was."""
         waiting = self._waiting.get(client_id)
-        if waiting is not None:
-            self._waiting[client_id] = waiting._replace(has_row=False)
+        if waiting is None or not waiting.has_row:
+            return None
+        self._waiting[client_id] = waiting._replace(has_row=False)
+        return waiting.stored
 
     def look(self, now_ms: int) -> None:
         """Go on with those that are not asked about, as many as may be at once; more in the next turn."""
@@ -112,8 +114,8 @@ class LeftWills:
         elif answer is Refusal.BUSY:
             self._put_off(now_ms)
         else:
-            self._end(waiting)
             self._publish(stored, answer.may if isinstance(answer, Identity) else None, now_ms)
+            self._end(waiting)
 
     async def _ask(self, waiting: Waiting, identity: Identity) -> None:
         stored = waiting.stored
@@ -131,8 +133,8 @@ class LeftWills:
             self._put_off(now_ms)
             return
         self._failures = 0
-        self._end(latest)
         self._publish(stored, identity.may, now_ms)
+        self._end(latest)
         self.look(now_ms)
 
     def _put_off(self, now_ms: int) -> None:

@@ -130,18 +130,19 @@ class SessionLoader:
         assert self._queues is not None  # `read` comes first
         return self._queues
 
-    def read(self, queues: Queues, next_version: int, now_ms: int) -> dict[bytes, Resting]:
+    def read(self, queues: Queues, next_version: int, now_ms: int, others: Iterable[int]) -> dict[bytes, Resting]:
         """Return all sessions that were written down; the journal of QoS 2 was read.
 
         Args:
             queues: Where subscriptions read.
             next_version: Above the versions of all retained messages.
             now_ms: When this is.
+            others: Slots that are not subscriptions'.
         """
         self._queues, self._started_ms = queues, now_ms
         found: dict[bytes, Resting] = {row[0]: row[:1] for row in self._session_rows.items()}
         rows = list(self._subscription_rows.items())
-        self._places.reserve(chain(_slots_of(rows), self._read_ended(found, rows)))
+        self._places.reserve(chain(_slots_of(rows), self._read_ended(found, rows), others))
         long: dict[bytes, list[bytes]] = {}  # of clients with several subscriptions
         owed: dict[int, bytes] = {}
         for key, value in rows:

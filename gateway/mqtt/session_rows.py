@@ -12,7 +12,7 @@ from typing import NamedTuple
 from core.row_format import RowFormat
 from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import NO_PROPERTIES, OF_WILL, decode_properties, encode_properties
-from gateway.mqtt.session import NEVER
+from gateway.mqtt.session import NEVER, NO_SLOT
 
 OF_MQTT_5 = 0x40  # beside the options: its client spoke MQTT 5, so that it may have said which packets are too large
 REPLAY_OVER = 0x80  # beside the options: a replay reads its filter's own queue
@@ -32,9 +32,10 @@ _WILL_RETAIN = 0x04
 _WILL_PROPERTIES = 0x08  # those of MQTT 5 are there, before the body
 _WILL_DUE = 0x10  # when it is published stands before the body, and before those
 _WILL_LOGIN = 0x20  # a login stands behind the host, with its size before it
+_WILL_SLOT = 0x40  # a slot stands before the topic
 _DUE = struct.Struct(">q")
 _LOGIN = struct.Struct(">I")
-WILL_ROWS = RowFormat(2)  # since 2 there may be a login
+WILL_ROWS = RowFormat(3)  # since 2 there may be a login, since 3 a slot
 
 
 class SessionRow(NamedTuple):
@@ -69,10 +70,10 @@ class StoredWill:
     """A will and whose it is.
 
     `login` says how the client came in, see gateway/auth/left_logins.py; `due_ms` is when it is published, 0 while the
-    client is connected.
+    client is connected; `slot` is that of the place which says whether it is over, NO_SLOT where it has none.
     """
 
-    __slots__ = ("client_id", "due_ms", "host", "login", "user", "will")
+    __slots__ = ("client_id", "due_ms", "host", "login", "slot", "user", "will")
 
     def __init__(
         self, client_id: bytes, user: bytes, host: bytes, will: Will, due_ms: int = 0, *, login: bytes = b""
@@ -83,6 +84,7 @@ class StoredWill:
         self.will = will
         self.login = login
         self.due_ms = due_ms
+        self.slot = NO_SLOT
 
 
 def pack_session(idle_since_ms: int, owner: bytes, expiry_s: int) -> bytes:
@@ -160,7 +162,10 @@ def pack_will(stored: StoredWill) -> bytes:
     will = stored.will
     flags = will.qos | _WILL_PROPERTIES | (_WILL_RETAIN if will.is_retained else 0)
     flags |= (_WILL_DUE if stored.due_ms else 0) | (_WILL_LOGIN if stored.login else 0)
+    flags |= 0 if stored.slot == NO_SLOT else _WILL_SLOT
     head = _WILL.pack(flags, len(will.topic), len(stored.user), len(stored.host))
+    if stored.slot != NO_SLOT:
+        head += _SLOT.pack(stored.slot)
     properties = encode_properties(will.properties.items())
     if stored.due_ms:
         properties = _DUE.pack(stored.due_ms) + properties
@@ -172,7 +177,7 @@ def pack_will(stored: StoredWill) -> bytes:
 def parse_will(client_id: bytes, row: bytes) -> StoredWill:
     """Return what the row of a client's will says."""
     flags, *sizes = _WILL.unpack_from(row)
-    ends = [_WILL.size]
+    ends = [_WILL.size + (_SLOT.size if flags & _WILL_SLOT else 0)]
     for size in sizes:
         ends.append(ends[-1] + size)
     topic, user, host = (row[start:end] for start, end in pairwise(ends))
@@ -187,4 +192,11 @@ def parse_will(client_id: bytes, row: bytes) -> StoredWill:
     if flags & _WILL_PROPERTIES:
         properties, body_at = decode_properties(row, body_at, OF_WILL)
     will = Will(topic, row[body_at:], flags & 3, bool(flags & _WILL_RETAIN), properties)
-    return StoredWill(client_id, user, host, will, due_ms, login=login)
+    stored = StoredWill(client_id, user, host, will, due_ms, login=login)
+    stored.slot = slot_of_will(row)
+    return stored
+
+
+def slot_of_will(row: bytes) -> int:
+    """Return the slot that the row of a will names, NO_SLOT where it names none."""
+    return int(_SLOT.unpack_from(row, _WILL.size)[0]) if row[0] & _WILL_SLOT else NO_SLOT

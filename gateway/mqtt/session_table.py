@@ -9,17 +9,15 @@ from functools import partial
 from core.errors import LmqError
 from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.exact import ExactJournal
+from gateway.mqtt.kept_wills import KeptWills
 from gateway.mqtt.queued import Behind, is_limited
 from gateway.mqtt.session import ABREAST, NEVER, NO_SLOT, NOTHING_OWED, OFFLINE, Session, Subscription
 from gateway.mqtt.session_loader import MakeTable, PlacesTable, Queues, Resting, SessionLoader, filters_of
 from gateway.mqtt.session_outlines import Outline, outline_of
 from gateway.mqtt.session_rows import (
     WILL_ROWS,
-    StoredWill,
     pack_session,
     pack_subscription,
-    pack_will,
-    parse_will,
     subscription_key,
 )
 from gateway.mqtt.slot_ends import SlotEnds, row_of
@@ -52,7 +50,7 @@ class SessionTable:
     ) -> None:
         self._session_rows = table("mqtt_sessions")
         self._subscription_rows = table("mqtt_subscriptions")
-        self._will_rows = table("mqtt_wills", WILL_ROWS)
+        self.wills = KeptWills(table("mqtt_wills", WILL_ROWS), places, when_kept)
         ended_rows = table("mqtt_ended")
         self.loader = SessionLoader(
             self._session_rows, self._subscription_rows, places, catch_ups, exact, ended_rows=ended_rows
@@ -108,7 +106,7 @@ class SessionTable:
             next_version: Above the versions of all retained messages.
             now_ms: When this is.
         """
-        self._sessions.update(self.loader.read(queues, next_version, now_ms))
+        self._sessions.update(self.loader.read(queues, next_version, now_ms, self.wills.slots()))
         self._resting_count = len(self._sessions)
 
     def loaded(self) -> Iterator[Session]:
@@ -377,18 +375,6 @@ class SessionTable:
                     if not shares:
                         yield Behind(client_id, queue_ref, place, is_away=True)
             yield None
-
-    def keep_will(self, stored: StoredWill) -> None:
-        """Write down a will, so that it is published also when the process is killed."""
-        self._will_rows.put(stored.client_id, pack_will(stored))
-
-    def forget_will(self, client_id: bytes) -> None:
-        """Remove a client's will."""
-        self._will_rows.delete(client_id)
-
-    def wills(self) -> list[StoredWill]:
-        """Return all wills that were written down."""
-        return [parse_will(client_id, row) for client_id, row in list(self._will_rows.items())]
 
 
 def _is_over(idle_since_ms: int, expiry_s: int, now_ms: int) -> bool:

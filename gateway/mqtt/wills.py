@@ -63,7 +63,7 @@ class Wills:
 
     def publish_left(self, now_ms: int) -> None:
         """Publish the wills of connections that a killed process left, as far as their users may do so now."""
-        for stored in self._sessions.wills():
+        for stored in self._sessions.wills.read():
             is_left = bool(stored.login)  # of a client that a back end or a token let in
             found = Refusal.WRONG if is_left else find_login(self._authenticator, stored)
             may = found.may if isinstance(found, Identity) else None
@@ -100,17 +100,18 @@ class Wills:
         self._left.come_back(client_id, user)
 
     def publish_due(self, now_ms: int) -> None:
-        """Publish the wills whose delay is over, and ask again about those that were not answered for."""
+        """Publish the wills whose delay is over, ask again about those that were not answered for, and tidy up."""
         for client_id in [key for key, delayed in self._delayed.items() if delayed.due_ms <= now_ms]:
             self._let_go(self._delayed.pop(client_id), now_ms)
         self._left.look(now_ms)
+        self._sessions.wills.give_back()
 
     def _let_go(self, delayed: Delayed, now_ms: int) -> None:
         if delayed.is_left:
             self._left.add(delayed.stored)
         else:
-            self.forget(delayed.stored)
             self.publish(delayed.stored, delayed.may, now_ms)
+            self.forget(delayed.stored)
 
     def stop(self) -> None:
         """Ask about no will any more."""
@@ -124,12 +125,14 @@ class Wills:
 
     def keep(self, stored: StoredWill) -> None:
         """Write a will down, so that it is published also when the process is killed."""
-        self._sessions.keep_will(stored)
-        self._left.lose_row(stored.client_id)
+        self._sessions.wills.keep(stored)
+        before = self._left.lose_row(stored.client_id)
+        if before is not None:
+            self._sessions.wills.note_replaced(before)
 
     def forget(self, stored: StoredWill) -> None:
         """Forget a will."""
-        self._sessions.forget_will(stored.client_id)
+        self._sessions.wills.forget(stored)
 
     def publish(self, stored: StoredWill, may: Permissions | None, now_ms: int) -> None:
         """Publish a will; one that cannot be published is logged, its client is gone.

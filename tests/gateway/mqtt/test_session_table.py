@@ -262,12 +262,12 @@ def test_row_of_a_former_version_has_no_owner(disk):
 @pytest.mark.parametrize("host", [b"\x7f\0\0\1\0\0\7\x5b", b"\0" * 20])
 def test_will_comes_back_as_it_was(disk, user, host):
     table = disk.open()
-    table.keep_will(StoredWill(b"c", user, host, Will(b"w/t", b"\x00gone", 1, is_retained=True)))
-    (back,) = disk.open().wills()
+    table.wills.keep(StoredWill(b"c", user, host, Will(b"w/t", b"\x00gone", 1, is_retained=True)))
+    (back,) = disk.open().wills.read()
     assert (back.client_id, back.user, back.host) == (b"c", user, host)
     assert back.will == Will(b"w/t", b"\x00gone", 1, is_retained=True)
-    table.forget_will(b"c")
-    assert disk.open().wills() == []
+    table.wills.forget(back)
+    assert disk.open().wills.read() == []
 
 
 def test_subscriptions_of_sessions_are_counted_also_of_those_that_are_not_loaded(disk, monkeypatch):
