@@ -13,7 +13,7 @@ from gateway.auth.rule import GROUP, TOPIC
 from gateway.events import Actor, Kind
 from gateway.rocketmq.client_table import ClientTable, read_object
 from gateway.rocketmq.errors import CommandRefusedError
-from gateway.rocketmq.fields import GROUP_BYTES_MAX
+from gateway.rocketmq.fields import check_group
 from gateway.rocketmq.request_modes import POP, RequestMode, RequestModes
 from gateway.rocketmq.topic_table import TopicTable
 from lmq.remoting.commands import Command, answer, encode_json
@@ -92,8 +92,7 @@ class Assignment:
         said = read_object(request)
         topic, group = (str(said.get(name, "")) for name in ("topic", "consumerGroup"))
         self._topics.get(topic.encode())
-        if not 0 < len(group.encode()) <= GROUP_BYTES_MAX or "\0" in group:
-            raise CommandRefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, "subscription group does not exist")
+        check_group(group)
         if not peer.may_configure(group.encode(), GROUP):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to set {group} up")
         share_queues = said.get("popShareQueueNum", 0)

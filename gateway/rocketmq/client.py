@@ -30,6 +30,7 @@ class Client:
         self.language = 0
         self.version = 0
         self.lag_ms: int | None = None  # the least that our clock was seen ahead of this client's requests
+        self.late_since_ms: int | None = None  # all its requests looked late, by that
         self.consumer_groups: set[str] = set()
         self.producer_groups: set[str] = set()
 

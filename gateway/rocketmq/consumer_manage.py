@@ -14,7 +14,7 @@ from core.errors import LmqError
 from core.lmq.waiters import Reader
 from core.message import AWAY, StoredBatch
 from gateway.rocketmq.errors import CommandRefusedError
-from gateway.rocketmq.fields import GROUP_BYTES_MAX, OFFSET_MAX, flag_field, integer_field, text_field
+from gateway.rocketmq.fields import OFFSET_MAX, check_group, flag_field, integer_field, text_field
 from gateway.rocketmq.topic_table import TopicTable, queue_key
 from lmq.remoting.commands import Command, answer
 from lmq.remoting.message_codec import Record, decode_stored
@@ -123,11 +123,13 @@ class ConsumerManage:
 
     def update_offset(self, request: Command, asker: LaterAnswered) -> Command:
         """Note the offset that a group goes on at, if the client may read there; a negative one is let go."""
-        group = text_field(request, "consumerGroup").encode()
+        name = text_field(request, "consumerGroup")
+        check_group(name)
+        group = name.encode()
         key = self._check_queue(request)
         offset = integer_field(request, "commitOffset")
-        if not 0 < len(group) <= GROUP_BYTES_MAX or offset > OFFSET_MAX:
-            raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, "the group or the offset is impossible")
+        if offset > OFFSET_MAX:
+            raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, "the offset is impossible")
         if not asker.may_read(key):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, "no permission to read this topic")
         if not asker.may_consume(group):

@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from core.row_format import RowFormat
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.topic_table import TopicRows
 from lmq.remoting.response_codes import ResponseCode
 
 GROUPS_MAX = 100_000  # that operators make, about 300 bytes each
 RETRY_QUEUES_MAX = 1_024  # chosen: official brokers make one by default
+ROWS = RowFormat(2)  # rows of the version before say nothing of consumeMessageOrderly: it is not set
 ATTEMPTS_MAX = 2**31 - 1  # Java's int
 
 
@@ -28,6 +30,7 @@ class Group:
     notifyConsumerIdsChangedEnable: bool = True  # noqa: N815
     retryQueueNums: int = 1  # noqa: N815 - 0: messages that are sent back are dropped
     retryMaxTimes: int = 16  # noqa: N815 - then a message goes to the dead letters
+    consumeMessageOrderly: bool = False  # noqa: N815 - said to those that ask; members say it of each POP themselves
 
     def as_body(self, name: str) -> dict[str, Any]:
         """Return the settings as RocketMQ's tools read them."""

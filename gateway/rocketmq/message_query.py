@@ -122,8 +122,12 @@ class MessageQueries:
             raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, f"{QUERIES_MAX} queries are under way already")
         begin_ms = integer_field(request, "beginTimestamp")
         end_ms = min(integer_field(request, "endTimestamp"), TIME_MS_MAX)
-        self._open.setdefault(conn_id, []).append(query)
-        self._find_stretches(query, topic, begin_ms, end_ms)
+        found = self._topics.get(topic)
+        count = max(found.read_queues, found.write_queues) if begin_ms <= end_ms else 0
+        refs = [self._broker.find_queue(queue_key(topic, k)) for k in range(count)]
+        query.stretches = [Stretch(ref) for ref in refs if ref >= 0]
+        self._open.setdefault(conn_id, []).append(query)  # nothing is refused from here on
+        self._find_stretches(query, begin_ms, end_ms)
 
     def _read_request(self, query: MessageQuery) -> None:
         request = query.request
@@ -141,14 +145,8 @@ class MessageQueries:
         query.count_max = max(1, min(count_max, ANSWER_COUNT_MAX))
         query.goes_on = kind == "U" and integer_field(request, "beginTimestamp") > 0
 
-    def _find_stretches(self, query: MessageQuery, topic: bytes, begin_ms: int, end_ms: int) -> None:
+    def _find_stretches(self, query: MessageQuery, begin_ms: int, end_ms: int) -> None:
         """Find what each queue of the topic has of this time; the query begins when all of it is known."""
-        found = self._topics.get(topic)
-        if begin_ms <= end_ms:
-            refs = [
-                self._broker.find_queue(queue_key(topic, k)) for k in range(max(found.read_queues, found.write_queues))
-            ]
-            query.stretches = [Stretch(ref) for ref in refs if ref >= 0]
         stretches = query.stretches.copy()
         query.ends_awaited = 2 * len(stretches) + 1
         for stretch in stretches:

@@ -19,7 +19,7 @@ from core.lmq.queue_name import is_light
 from core.message import AWAY, StoredBatch
 from core.metrics import DoorMetrics
 from gateway.rocketmq.errors import CommandRefusedError
-from gateway.rocketmq.fields import GROUP_BYTES_MAX, OFFSET_MAX, integer_field, text_field
+from gateway.rocketmq.fields import OFFSET_MAX, check_group, integer_field, text_field
 from gateway.rocketmq.filters.matching import Filter, messages_max, parse_filter, pick_wanted
 from gateway.rocketmq.filters.subscription import Subscriptions
 from gateway.rocketmq.group_table import GroupTable
@@ -180,6 +180,7 @@ class PullService:
         if not puller.may_read(key):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to read {topic}")
         group = request.ext.get("consumerGroup", "")
+        check_group(group)
         if not puller.may_consume(group.encode()):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to consume as {group}")
         if not self._groups.is_empty:
@@ -265,7 +266,7 @@ class PullService:
     def _commit(self, request: Command, key: bytes) -> None:
         offset = integer_field(request, "commitOffset")
         group = request.ext.get("consumerGroup", "").encode()
-        if 0 < len(group) <= GROUP_BYTES_MAX and 0 <= offset <= OFFSET_MAX:
+        if 0 <= offset <= OFFSET_MAX:
             self._broker.consumer_offsets.commit(group, key, offset)
 
     # Held pulls

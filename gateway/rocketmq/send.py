@@ -30,7 +30,7 @@ from gateway.rocketmq.send_run import (
     SendRun,
 )
 from gateway.rocketmq.timed import TimedMessages
-from gateway.rocketmq.topic_table import TopicTable
+from gateway.rocketmq.topic_table import RETRY_PREFIX, TopicTable
 from lmq.remoting.commands import FLAG_RESPONSE, HEADER_BINARY, Command, answer, encode_command
 from lmq.remoting.errors import RecordError
 from lmq.remoting.frames import Frames, cut_frames
@@ -280,6 +280,8 @@ class SendService:
             if request.is_one_way:
                 self._metrics.drop("low_on_disk", len(items))
             raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, low_room(self._broker.room))
+        if fields.get("b", "").encode().startswith(RETRY_PREFIX):
+            raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, "a batch cannot go to a group's retry topic")
         common = fields | {"m": "false"}
         sends = [(common | {"h": str(item.flag), "i": _decoded(item.properties)}, item.body) for item in items]
         self._read_again(run, sends, request)

@@ -26,7 +26,7 @@ from gateway.rocketmq.client_table import ClientTable
 from gateway.rocketmq.connection import FramePool, Limits
 from gateway.rocketmq.consumer_manage import ConsumerManage
 from gateway.rocketmq.delay import DelayService
-from gateway.rocketmq.group_table import GroupTable
+from gateway.rocketmq.group_table import ROWS as GROUP_ROWS, GroupTable
 from gateway.rocketmq.letters import Letters
 from gateway.rocketmq.message_query import MessageQueries
 from gateway.rocketmq.moved_places import watch_first_places
@@ -96,7 +96,7 @@ class RocketmqServices:
             queues=settings.auto_topic_queues,
             reply_topic=reply_topic(cluster),
         )
-        self.groups = groups = GroupTable(broker.table("rocketmq_groups"))
+        self.groups = groups = GroupTable(broker.table("rocketmq_groups", GROUP_ROWS))
         self.clients = ClientTable(lambda name: groups.get(name).notifyConsumerIdsChangedEnable)
         self.calls = Calls()
         self.timed = TimedMessages(broker, topics, settings.broker_name)

@@ -10,9 +10,8 @@ TAG = "TAG"  # the kind of expression that these are
 
 
 def parse_tag_filter(expression: str) -> TagFilter:
-    """Return the filter of `a || b`; `*` and nothing want all."""
+    """Return the filter of `a || b`; `*` alone and nothing want all, and `*` among others is a tag, as elsewhere."""
     if expression in {ALL, ""}:
         return None
     tags = frozenset(tag.strip().encode(errors="replace") for tag in expression.split("||"))
-    tags -= {b""}
-    return None if not tags or ALL.encode() in tags else tags
+    return tags - {b""} or None

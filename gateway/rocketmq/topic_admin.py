@@ -16,7 +16,7 @@ from gateway.auth.rule import GROUP, TOPIC
 from gateway.events import Actor, Kind
 from gateway.rocketmq.client_table import ClientTable, read_object
 from gateway.rocketmq.errors import CommandRefusedError, response_code_of
-from gateway.rocketmq.fields import flag_field, integer_field, text_field
+from gateway.rocketmq.fields import check_group, flag_field, integer_field, text_field
 from gateway.rocketmq.group_table import Group, GroupTable
 from gateway.rocketmq.topic_table import MESSAGE_TYPES, RETRY_PREFIX, Topic, TopicTable, is_topic_name
 from lmq.remoting.commands import Command, answer, encode_command, encode_json
@@ -129,6 +129,7 @@ class TopicAdmin:
     def get_group(self, request: Command) -> Command:
         """Answer with what was set of a group."""
         name = text_field(request, "group")
+        check_group(name)
         return answer(request, ResponseCode.SUCCESS, body=encode_json(self._groups.get(name.encode()).as_body(name)))
 
     def list_groups(self, request: Command) -> Command:
@@ -235,7 +236,7 @@ def _named(request: Command, field: str, peer: AdminPeer) -> bytes:
     return name.encode()
 
 
-NOT_SUPPORTED: dict[str, Any] = {"consumeMessageOrderly": False, "groupSysFlag": 0, "attributes": {}}
+NOT_SUPPORTED: dict[str, Any] = {"groupSysFlag": 0, "attributes": {}}
 """What would change how a group consumes and is not built, each with what may be said of it all the same."""
 
 

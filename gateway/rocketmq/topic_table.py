@@ -229,8 +229,7 @@ class TopicTable:
         """
         check_topic_name(name)
         if name in self._built_in or is_light(name):
-            remark = f"The topic[{name.decode()}] is conflict with system topic."
-            raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, remark)
+            raise _own_topic(name)
         if not (0 <= topic.read_queues <= QUEUES_MAX and 0 <= topic.write_queues <= QUEUES_MAX):
             remark = f"a topic has at most {QUEUES_MAX} queues"
             raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, remark)
@@ -241,7 +240,14 @@ class TopicTable:
         self._tell_changed()
 
     def delete(self, name: bytes) -> bool:
-        """Forget a topic; its messages stay in the log for as long as others of their age. False: there is none."""
+        """Forget a topic; its messages stay in the log for as long as others of their age. False: there is none.
+
+        Raises:
+            CommandRefusedError: There cannot be such a topic, or it is one of our own.
+        """
+        check_topic_name(name)
+        if name in self._built_in:
+            raise _own_topic(name)
         if self._rows.get(name) is None:
             return False
         self._known.pop(name, None)
@@ -276,6 +282,11 @@ class TopicTable:
     def _put(self, name: bytes, topic: Topic) -> None:
         self.made_count += 1
         self._rows.put(name, topic.encode())
+
+
+def _own_topic(name: bytes) -> CommandRefusedError:
+    remark = f"The topic[{name.decode()}] is conflict with system topic."
+    return CommandRefusedError(ResponseCode.INVALID_PARAMETER, remark)
 
 
 def is_topic_name(name: bytes) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from core.broker import Broker
 from gateway.rocketmq.client import Client
 from gateway.rocketmq.errors import CommandRefusedError
-from gateway.rocketmq.fields import GROUP_BYTES_MAX, flag_field, integer_field, text_field
+from gateway.rocketmq.fields import check_group, flag_field, integer_field, text_field
 from gateway.rocketmq.filters.matching import parse_filter
 from gateway.rocketmq.group_table import GroupTable
 from gateway.rocketmq.held import HELD_MAX
@@ -25,6 +25,7 @@ WAITING_ALL_MAX = 100_000  # in all rooms, as with an official broker
 POLL_MS_MAX = 600_000  # longer than any client waits for an answer
 INVISIBLE_MS_MAX = 30 * 86_400_000  # chosen: 30 days; the longest that clients of version 5 ask for is 12 hours
 LATE_MS_MAX = 500  # a request that is so much over its time is given up by its client
+CLOCK_SET_MS = 1_000  # all requests of a client look late for so long: it is not they that are
 TOO_LATE = "pop message is timeout too much"
 QUEUES_ASKED_MAX = 64  # of which it is asked whether a client may read them: a right is a whole topic's, mostly
 INIT_MAX = 1  # a new group begins at the end
@@ -139,10 +140,9 @@ class PopService:
         Raises:
             CommandRefusedError: It asks for what there is not.
         """
-        late_ms = _lateness(popper.client, request, now_ms)
-        poll_ms = integer_field(request, "pollTime")
+        left_ms = _time_left(popper.client, request, now_ms)
         wish = _read_wish(request)
-        if late_ms - poll_ms > LATE_MS_MAX:  # with its fields, as a client reads this code
+        if left_ms < -LATE_MS_MAX:  # with its fields, as a client reads this code
             nothing = self._taker.begin(wish, now_ms)
             if not request.is_one_way:
                 popper.write(encode_answer(nothing, request, ResponseCode.POLLING_TIMEOUT, TOO_LATE))
@@ -150,7 +150,7 @@ class PopService:
         place = self.find_place(popper, request)
         room = self._open_room(place, is_ordered=wish.is_ordered)
         held = HeldPop(popper, room, place.queue_id, request, taker=self._taker, wish=wish)
-        self._serve(held, poll_ms - late_ms, now_ms, is_one_way=request.is_one_way)
+        self._serve(held, left_ms, now_ms, is_one_way=request.is_one_way)
 
     def notify(self, popper: Popper, request: Command, now_ms: int) -> None:
         """Answer whether there are messages for a group; where there are none, when some came or the time is over.
@@ -158,12 +158,11 @@ class PopService:
         Raises:
             CommandRefusedError: It asks for what there is not.
         """
-        late_ms = _lateness(popper.client, request, now_ms)
-        poll_ms = integer_field(request, "pollTime")
+        left_ms = _time_left(popper.client, request, now_ms)
         place = self.find_place(popper, request)
         room = self._open_room(place, is_ordered=flag_field(request, "order", otherwise=False))
         held = HeldNotice(popper, room, place.queue_id, request, taker=self._taker)
-        self._serve(held, poll_ms - late_ms, now_ms, is_one_way=request.is_one_way)
+        self._serve(held, left_ms, now_ms, is_one_way=request.is_one_way)
 
     def count_polls(self, popper: Popper, request: Command) -> Command:
         """Answer with how many requests of a group wait for a queue, or for all."""
@@ -250,9 +249,7 @@ class PopService:
         if queue_id >= topic.read_queues:
             remark = f"queueId[{queue_id}] is illegal, topic:[{name}] topicConfig.readQueueNums:[{topic.read_queues}]"
             raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, remark)
-        if not 0 < len(group.encode()) <= GROUP_BYTES_MAX or "\0" in group:
-            remark = f"subscription group [{group}] does not exist"
-            raise CommandRefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
+        check_group(group)
         if not self._groups.get(group.encode()).consumeEnable:
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}")
         asked = range(min(topic.read_queues, QUEUES_ASKED_MAX)) if queue_id == ALL_QUEUES else (queue_id,)
@@ -282,15 +279,26 @@ def _read_wish(request: Command) -> Wish:
     )
 
 
-def _lateness(client: Client, request: Command, now_ms: int) -> int:
-    """Return for how long a request was under way, beyond what the least of this client's took.
+def _time_left(client: Client, request: Command, now_ms: int) -> int:
+    """Return for how long a request may wait still: its time without that for which it was under way.
 
-    So a clock that goes wrong on either side says nothing.
+    Which is measured by the least that this client's requests took, so a clock that is wrong on either side says
+    nothing. One that is set while the client is connected makes all that follows look late: after a second of that the
+    least is another.
     """
+    poll_ms = integer_field(request, "pollTime")
     born_ms = integer_field(request, "bornTime", 0)
     if born_ms <= 0:
-        return 0
+        return poll_ms
     lag_ms = now_ms - born_ms
     if client.lag_ms is None or lag_ms < client.lag_ms:
         client.lag_ms = lag_ms
-    return lag_ms - client.lag_ms
+    left_ms = poll_ms - (lag_ms - client.lag_ms)
+    if left_ms > 0 or lag_ms == client.lag_ms:
+        client.late_since_ms = None
+    elif client.late_since_ms is None:
+        client.late_since_ms = now_ms
+    elif abs(now_ms - client.late_since_ms) >= CLOCK_SET_MS:
+        client.lag_ms, client.late_since_ms = lag_ms, None
+        return poll_ms
+    return left_ms

@@ -23,3 +23,9 @@ def test_impossible_numbers_are_refused(group):
     with pytest.raises(CommandRefusedError) as caught:
         GroupTable(MemoryTable()).set(b"g", group)
     assert caught.value.code == 29
+
+
+def test_a_row_from_before_groups_could_be_ordered_is_one_of_a_group_that_is_not():
+    rows = MemoryTable()
+    rows.put(b"g", b'{"consumeEnable": false, "consumeBroadcastEnable": true, "retryMaxTimes": 3}')
+    assert GroupTable(rows).get(b"g") == Group(consumeEnable=False, retryMaxTimes=3, consumeMessageOrderly=False)

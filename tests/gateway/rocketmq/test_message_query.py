@@ -183,3 +183,10 @@ def test_what_may_not_be_read_is_not_found(site, filled):
     with pytest.raises(CommandRefusedError) as caught:
         site.door.queries.query(Stranger(), 1, Command(12, ext=ext), site.now_ms)
     assert caught.value.code == 16
+
+
+def test_queries_that_are_refused_do_not_count_as_under_way(site, filled):
+    for _ in range(8):
+        assert filled.ask(12, topic="Unknown", key="k", maxNum=1, beginTimestamp=0, endTimestamp=1).code == 17
+        assert filled.ask(12, topic="T", key="k", maxNum=1, beginTimestamp="x", endTimestamp=1).code == 1
+    assert query(site, filled, "other0").code == 0

@@ -290,3 +290,10 @@ def test_a_client_that_does_not_read_gets_its_answers_when_it_does(site, peer):
     assert sorted(answer.code for answer in peer.take()) == [0, 19]
     assert peer.transport.is_reading
     assert len(peer.handler.held) == 1
+
+
+@pytest.mark.parametrize("group", ["", "a b", "a.b", "x" * 256])
+def test_nobody_pulls_or_commits_as_a_group_that_there_cannot_be(peer, group):
+    fill(peer, 1)
+    assert peer.pull("T", consumerGroup=group).code == 26
+    assert peer.ask(15, consumerGroup=group, topic="T", queueId=0, commitOffset=1).code == 26

@@ -287,6 +287,7 @@ def test_a_batch_is_there_whole_or_not_at_all_after_a_kill(tmp_path):
         (encode_batch([BatchItem(0, b"a", b"")]), {"b": "bad name"}, 29),
         (encode_batch([BatchItem(0, b"a", b"")]), {"b": "LMQ_DISPATCH_SET"}, 16),
         (encode_batch([BatchItem(0, b"a", b"")]), {"e": "x"}, 1),
+        (encode_batch([BatchItem(0, b"a", b"")]), {"b": "%RETRY%g"}, 13),
     ],
 )
 def test_a_batch_that_is_refused_is_not_stored_at_all(peer, body, ext, code):

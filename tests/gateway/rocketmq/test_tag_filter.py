@@ -13,7 +13,7 @@ from gateway.rocketmq.tag_filter import parse_tag_filter
         ("  ", None),
         ("a", {b"a"}),
         (" a || b ||", {b"a", b"b"}),
-        ("a||*", None),
+        ("a||*", {b"a", b"*"}),
         ("Größe", {"Größe".encode()}),
         ("\ud800", {b"?"}),
     ],

@@ -181,8 +181,10 @@ def test_members_of_a_group_that_wants_no_news_get_none(site, peer):
 
 
 def test_a_group_tells_what_was_set_and_forgets_it_with_its_offsets(site, peer):
-    set_group(peer, retryMaxTimes=3)
-    assert json.loads(bytes(peer.ask(352, group="g").body))["retryMaxTimes"] == 3
+    set_group(peer, retryMaxTimes=3, consumeMessageOrderly=True)
+    said = json.loads(bytes(peer.ask(352, group="g").body))
+    assert (said["retryMaxTimes"], said["consumeMessageOrderly"]) == (3, True)
+    assert json.loads(bytes(peer.ask(352, group="never").body))["consumeMessageOrderly"] is False
     assert json.loads(bytes(peer.ask(352, group="never").body))["retryMaxTimes"] == 16
     assert list(json.loads(bytes(peer.ask(201).body))["subscriptionGroupTable"]) == ["g"]
     peer.send(b"x")
@@ -200,7 +202,8 @@ def test_a_group_tells_what_was_set_and_forgets_it_with_its_offsets(site, peer):
         {"retryMaxTimes": "3"},
         {"consumeEnable": 1},
         {"retryQueueNums": -1},
-        {"consumeMessageOrderly": True},
+        {"consumeMessageOrderly": "true"},
+        {"groupSysFlag": 1},
         {"attributes": {"+lite.bind.topic": "T"}},
     ],
 )
@@ -282,3 +285,15 @@ def test_a_group_is_not_deleted_while_that_would_wait_for_room(site, peer):
     assert list(json.loads(bytes(peer.ask(201).body))["subscriptionGroupTable"]) == ["g"]
     set_room_for_definitions(site.store, False)
     assert peer.ask(207, groupName="g", cleanOffset="true").code == 0
+
+
+@pytest.mark.parametrize("name", ["", "a b", "TBW102", "LMQ_PARENT", "SCHEDULE_TOPIC_XXXX"])
+def test_a_topic_of_our_own_or_of_an_impossible_name_is_not_deleted(peer, name):
+    for code in (215, 216):
+        assert peer.ask(code, topic=name).code == 29
+        assert peer.ask(code, topic="Unknown").code == 0
+
+
+@pytest.mark.parametrize("name", ["", "a b"])
+def test_a_group_that_there_cannot_be_is_not_shown(peer, name):
+    assert peer.ask(352, group=name).code == 26

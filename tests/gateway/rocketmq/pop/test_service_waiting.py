@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gateway.rocketmq.pop import service
 from tests.support.rocketmq import request_frame
 from tests.support.rocketmq_pop import (
@@ -101,6 +103,20 @@ def test_a_consumer_whose_clock_is_wrong_is_served_and_a_late_request_is_not(sit
     assert (late.code, late.remark) == (210, "pop message is timeout too much")
     assert late.ext.keys() >= {"popTime", "invisibleTime", "reviveQid", "restNum"}  # clients want them of this code
     assert len(pop(site.connect(), bornTime=site.now_ms + 3_600_000)) == 1
+
+
+@pytest.mark.parametrize("poll_ms", [0, 1_000, 15_000])
+@pytest.mark.parametrize("off_ms", [3_600_000, 15_200])
+def test_a_consumer_is_served_again_soon_after_a_clock_was_set(site, peer, off_ms, poll_ms):
+    fill(peer, 2)
+    assert len(pop(peer, bornTime=site.now_ms, maxMsgNums=1)) == 1
+    site.now_ms += off_ms  # ours; as if the consumer's had been set back
+    for _ in range(3):
+        ask_pop(peer, "%LMQ%empty", bornTime=site.now_ms - off_ms, pollTime=poll_ms)
+        site.now_ms += 400
+    assert len(pop(peer, bornTime=site.now_ms - off_ms, maxMsgNums=1)) == 1
+    late = ask_pop(peer, bornTime=site.now_ms - off_ms - 1_600, pollTime=1_000)
+    assert (late.code, late.remark) == (210, "pop message is timeout too much")
 
 
 def test_rooms_are_forgotten_when_nobody_used_them_for_a_while(site, peer):
