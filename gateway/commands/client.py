@@ -24,8 +24,9 @@ class AdminClient:
 
     Args:
         admin: HOST:PORT of the admin API, or its URL.
-        user: The caller. Without one it is the token's user, where one was given; else questions are asked without a
-            name, or as guest where it has to be a user on this machine, and changes are made as guest.
+        user: The caller. Without one, or with a token on the command line, it is the token's user; with neither,
+            questions are asked without a name, or as guest where it has to be a user on this machine, and changes are
+            made as guest.
         password: The user's.
         timeout_s: How long to wait for an answer.
         is_quiet: The line is not printed.
@@ -53,7 +54,7 @@ class AdminClient:
         self._timeout_s = timeout_s
         self._is_quiet = is_quiet
         self._password = password or ""
-        self._token = GIVEN.token if user is None else None
+        self._token = GIVEN.token if user is None or GIVEN.says_token else None
 
     def get(self, path: str, question: Mapping[str, object] | None = None, *, as_member: bool = False) -> Any:  # noqa: ANN401 - JSON
         """Return the answer to a question; what is None in it is not asked, a list asks for each of its values.

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from gateway.commands.client import AdminClient
-from gateway.commands.options import ADMIN
+from gateway.commands.options import ADMIN, GIVEN
 
 COUNT_MAX = 100  # chosen: more than a screen shows
 TIMEOUT_S = 1.0  # a shell waits for it in the middle of a line
@@ -23,6 +23,7 @@ def names_of(path: str, key: str = "name", **asked: object) -> Callable[[typer.C
         admin = given.get("admin") or os.environ.get("LMQ_CLI_ADMIN", ADMIN)
         user = given.get("user") or os.environ.get("LMQ_CLI_USER")
         password = given.get("password") or os.environ.get("LMQ_CLI_PASSWORD")
+        GIVEN.url, GIVEN.token = _first_of(ctx)
         question = {"page": 1, "page_size": COUNT_MAX, "name": incomplete or None, **asked} if asked else asked
         try:
             client = AdminClient(admin, user, password, timeout_s=TIMEOUT_S, is_quiet=True)
@@ -34,6 +35,12 @@ def names_of(path: str, key: str = "name", **asked: object) -> Callable[[typer.C
         return [name for name in dict.fromkeys(str(item[key]) for item in items) if name.startswith(incomplete)]
 
     return complete
+
+
+def _first_of(ctx: typer.Context) -> tuple[str | None, str | None]:
+    """Return the URL and the token that stand before the command's name."""
+    told: dict[str, Any] = ctx.find_root().params or {}
+    return told.get("url"), told.get("token")
 
 
 complete_queues = names_of("/api/lmq/queues", door="amqp")

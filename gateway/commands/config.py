@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from gateway.commands.options import PLAIN, ConfigOption, JsonOption
+from gateway.commands.client import AdminClient
+from gateway.commands.options import ADMIN, GIVEN, PLAIN, ConfigOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.output import print_json, print_listed
 from gateway.commands.refusing import EXIT_NOTHING, plain_errors
 
@@ -51,13 +52,25 @@ def config_show(
     *,
     config: ConfigOption = None,
     secrets: Annotated[bool, typer.Option("--secrets", help="Print password hashes too.")] = False,
+    admin: Annotated[
+        str | None, typer.Option("--admin", help="HOST:PORT or URL of a running gateway: print the settings in force.")
+    ] = None,
+    user: UserOption = None,
+    password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the settings that `serve` would use, as a file for `--config`, or as JSON."""
+    """Print the settings that `serve` would use, or a gateway's in force, as a file for `--config`, or as JSON."""
     from gateway.settings.models import SettingsError
     from gateway.settings.reading import load_settings
     from gateway.settings.text import settings_table, settings_text
 
+    if admin is not None or GIVEN.url is not None:
+        found = AdminClient(admin or ADMIN, user, password).ask("/api/lmq/settings")
+        if as_json:
+            print_json(found["settings"])
+        else:
+            print(found["text"], end="")
+        return
     with plain_errors(SettingsError):
         settings = load_settings(config, {})
     if as_json:

@@ -48,6 +48,8 @@ def find_queue(client: AdminClient, name: str, door: str | None, vhost: str | No
     It may be a light queue by itself.
     """
     if name.startswith(LIGHT):
+        if door is not None or vhost is not None:
+            refuse(f"{name} is a light queue, which is one by itself: leave --door and --vhost out")
         return name
     exact = [
         one

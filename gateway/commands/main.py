@@ -34,6 +34,7 @@ from gateway.commands.serve import serve
 from gateway.commands.status import status, top
 from gateway.commands.tokens import token_cli
 from gateway.commands.transactions import transactions_cli
+from gateway.commands.unused import is_said
 from gateway.commands.users import grant, revoke, user_cli
 from gateway.commands.versions import version
 from gateway.commands.vhosts import vhost_cli
@@ -112,6 +113,7 @@ def _version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
 
 @cli.callback()
 def root(
+    ctx: typer.Context,
     url: Annotated[str | None, typer.Option(help="URL of the admin API, as the command's --admin.")] = None,
     token: Annotated[
         str | None, typer.Option(envvar="LMQ_TOKEN", help="Token for the admin API, in place of user and password.")
@@ -124,3 +126,4 @@ def root(
     """LMQ Gateway: a broker for MQTT, AMQP 0-9-1 and RocketMQ on one log."""
     del version
     GIVEN.url, GIVEN.token = url, token
+    GIVEN.says_token = is_said(ctx, "token")

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+
+from gateway.commands.unused import CheckedGroup
 
 
-class ListFirst(TyperGroup):
+class ListFirst(CheckedGroup):
     """A group of commands that lists where it can and is told no command: `lmq queues` is `lmq queues list`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - typer's own kind of context is not public
@@ -59,6 +60,7 @@ class Given:
 
     url: str | None = None
     token: str | None = None
+    says_token = False  # on the command line, so that it goes before a user that the environment names
 
 
 GIVEN = Given()

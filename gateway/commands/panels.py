@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from typer.core import TyperGroup
+from gateway.commands.unused import CheckedGroup
 
 WIDTH = 100  # of help, where the terminal has it
 OTHERS = "Others"
@@ -21,7 +21,7 @@ PANELS = {
 }  # fmt: skip
 
 
-class PanelGroup(TyperGroup):
+class PanelGroup(CheckedGroup):
     """The group of all commands, told under headings; one that is in none of them stands at the end."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - of typer's own click

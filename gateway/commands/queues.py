@@ -116,6 +116,8 @@ def move(
     """
     client = AdminClient(admin, user, password)
     door = door or ("rocketmq" if name.startswith(DEAD_PREFIX) else "amqp")
+    if door == "rocketmq" and vhost != "/":
+        refuse("--vhost is for queues of AMQP, not for those of rocketmq")
     wanted = {"door": door, "vhost": vhost, "source": name, "destination": to, "count": count}
     done = client.send("POST", "/api/lmq/move", wanted)
     print_listed(done, [] if done["left"] else [f"moved {done['moved']}"], as_json=as_json)

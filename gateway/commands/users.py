@@ -64,7 +64,6 @@ def add(
     The command asks for the password twice.
     """
     check_tags(tags)
-    _check_asker(user, password)
     client = AdminClient(admin, user, password)
     if any(one["name"] == name for one in client.ask("/api/users")):
         refuse(f"user {name!r} exists already: see `lmq user passwd` and `lmq user tags`", code=EXIT_NOT_NOW)
@@ -73,11 +72,6 @@ def add(
     _print_set({"added": name, "tags": tags or []}, plain, is_generated=generate, as_json=as_json)
     hint = f"to allow everything: lmq grant {shlex.quote(name)} --all"
     print(f"lmq: {name!r} has no permissions yet, and may do only what rules allow; {hint}", file=sys.stderr)
-
-
-def _check_asker(user: str | None, password: str | None) -> None:
-    if password is not None and user is None:
-        refuse("--password is for --user; for the new password use the prompt, --password-stdin or --generate")
 
 
 def _new_password(given: str | None, *, from_stdin: bool, generate: bool) -> str:
@@ -123,7 +117,6 @@ def change_password(
     as_json: JsonOption = False,
 ) -> None:
     """Set a user's password; connections that used the old one are closed."""
-    _check_asker(user, password)
     plain = _new_password(new_password, from_stdin=password_stdin, generate=generate)
     AdminClient(admin, user, password).send("PUT", f"/api/lmq/users/{quote(name)}/password", {"password": plain})
     _print_set({"changed": name}, plain, is_generated=generate, as_json=as_json)

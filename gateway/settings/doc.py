@@ -30,7 +30,8 @@ suggests the nearest known one.
 
 - `lmq config check` reads the settings as `serve` does, and reports what is wrong.
 - `lmq config show` prints the result as a file for `--config`. Password hashes are shown as `(hidden)`, which is
-  refused when it is read; with `--secrets` they are printed, and the file can be used as it is.
+  refused when it is read; with `--secrets` they are printed, and the file can be used as it is. With `--admin` or
+  `lmq --url` it prints the settings in force at that gateway.
 - In the file, `mqtt.listen` is `listen` under `[mqtt]`; in the environment it is `LMQ_MQTT__LISTEN`.
 - The environment does not distinguish capitals: give a user called `Alice` there as JSON,
   `LMQ_AUTH__USERS='{"Alice": {...}}'`.

@@ -12,7 +12,7 @@ from gateway.admin.management.listing import Item
 from gateway.admin.routes import Routes
 from gateway.admin.view import View
 from gateway.logs import change_level, recent_lines, told_levels
-from gateway.settings.text import settings_text
+from gateway.settings.text import settings_table, settings_text
 
 ITSELF = Routes()
 
@@ -37,9 +37,10 @@ async def list_log_lines(administrator: Administrator, since: Annotated[int, Que
 
 @ITSELF.get("/settings")
 async def show_settings(view: View, administrator: Administrator) -> Item:
-    """The settings in force, as a file that `lmq serve --config` takes; secrets are hidden."""
+    """The settings in force: `text` is a file that `lmq serve --config` takes; secrets are hidden."""
     del administrator
-    return {"text": settings_text(view.settings())}
+    settings = view.settings()
+    return {"text": settings_text(settings), "settings": settings_table(settings)}
 
 
 class LevelBody(BaseModel):

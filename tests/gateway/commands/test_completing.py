@@ -29,6 +29,8 @@ def test_names_of_the_running_gateway_are_completed(running):
     assert complete("lmq queue purge completed-", admin, "fish") == ["completed-a", "completed-b"]
     zsh = complete("lmq queue purge completed-", admin, "zsh")
     assert [name for name in ("completed-a", "completed-b") if f'"{name}"' in " ".join(zsh)] != []
+    named = f"lmq --url http://{admin} queue purge completed-"
+    assert complete(named, "127.0.0.1:1", "fish") == ["completed-a", "completed-b"]
     assert complete("lmq consume completed-", admin) == ["completed-a", "completed-b"]
     assert complete("lmq vhost delete comp", admin) == ["completed"]
     assert complete("lmq queue purge x --vhost comp", admin) == ["completed"]

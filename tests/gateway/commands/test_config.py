@@ -43,6 +43,21 @@ def test_settings_are_told_to_programs_without_secrets(tmp_path):
     assert "mqtt" in told["settings"]
 
 
+@pytest.mark.slow
+def test_settings_in_force_are_those_of_the_gateway_that_is_named(running, tmp_path, monkeypatch):
+    config = tmp_path / "lmq.toml"
+    config.write_text("[mqtt]\ninflight_max = 7\n")
+    monkeypatch.setenv("LMQ_CONFIG", str(config))
+    url = f"http://127.0.0.1:{running.port('admin')}"
+    assert told_json("config", "show")["mqtt"]["inflight_max"] == 7
+    for before, after in ((("--url", url), ()), ((), ("--admin", url))):
+        told = told_json(*before, "config", "show", *after)
+        assert (told["mqtt"]["inflight_max"] != 7, told["admin"]["listen"]) == (True, "127.0.0.1:0")
+        shown = tomllib.loads(call_lmq(*before, "config", "show", *after).stdout)
+        assert shown["mqtt"]["inflight_max"] == told["mqtt"]["inflight_max"]
+    check_told(call_lmq("--url", url, "config", "show", "--user", "guest", "--password", "no"), "", code=5)
+
+
 def test_keys_of_tokens_are_read_when_the_config_is_checked(tmp_path):
     config = tmp_path / "lmq.toml"
     config.write_text(f"[auth.jwt]\nalgorithms = ['RS256']\npublic_key = '{tmp_path}/none.pem'\n")
