@@ -58,6 +58,7 @@ def make_api(view: AdminView, feed: LiveFeed) -> FastAPI:
         responses=REFUSALS,
         openapi_url=None,
         redoc_url=None,
+        redirect_slashes=False,
     )
     api.state.view = view
     api.state.feed = feed
