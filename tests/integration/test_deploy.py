@@ -246,6 +246,25 @@ def test_compose_mounts_files_that_there_are():
 
 
 @pytest.mark.asyncio
+async def test_panels_name_sessions_and_groups_that_are_behind_by_labels_that_are_there(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        declare(gateway, "deep")
+        await publish(client, "amq.default", "deep", "x")
+        for name, topic_filter in (("away", "a/+"), ("member", "$share/crew/a/+")):
+            async with subscribe(gateway, name, topic_filter):
+                pass
+        await publish(client, "amq.topic", "a.b", "x")
+        text = (await client.get("/metrics", headers=OPEN_METRICS)).text
+    labels = {one.name: set(one.labels) for family in strict_families(text) for one in family.samples}
+    targets = [target for panel in json.loads(DASHBOARD.read_text())["panels"] for target in panel["targets"]]
+    assert {"lmq_deepest_session_messages", "lmq_lagging_group_messages"} <= {target["expr"] for target in targets}
+    for target in targets:
+        named = set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
+        for metric in labels.keys() & set(NAME.findall(target["expr"])):
+            assert named <= labels[metric], target
+
+
+@pytest.mark.asyncio
 async def test_user_of_compose_may_log_in_to_the_console_from_outside_of_the_container(tmp_path, monkeypatch):
     said = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]["gateway"]["environment"]
     monkeypatch.setenv("GUEST_PASSWORD", said["GUEST_PASSWORD"])
