@@ -1,6 +1,6 @@
-"""How many messages were published at which place, such as an exchange, how many copies they became, and how fast.
+"""How many messages were published at which place, how many copies they became, what clients took of it, and how fast.
 
-Publishers count by the batch. What stands still costs nothing when rates are found out.
+Publishers and consumers count by the batch. What stands still costs nothing when rates are found out.
 """
 
 from __future__ import annotations
@@ -41,18 +41,102 @@ class Flow:
         self._seen_out = self.published_out
 
 
+class Outflow:
+    """What clients took of a place since the start: messages, and for `got_nothing` questions.
+
+    Consumers are delivered messages, which they acknowledge or, by `no_ack`, do not; others get them one by one.
+    `rates` has what `counts` has, a second, as `Flows.look` found it last.
+    """
+
+    __slots__ = (
+        "_flows",
+        "_seen",
+        "acked",
+        "delivered",
+        "delivered_no_ack",
+        "got",
+        "got_no_ack",
+        "got_nothing",
+        "is_moving",
+        "rates",
+        "redelivered",
+    )
+
+    def __init__(self, flows: Flows) -> None:
+        self._flows = flows
+        self.delivered = 0
+        self.delivered_no_ack = 0
+        self.got = 0
+        self.got_no_ack = 0
+        self.got_nothing = 0
+        self.redelivered = 0  # of those delivered and got
+        self.acked = 0
+        self.is_moving = False  # known to `Flows`
+        self._seen = self.counts()
+        self.rates = (0.0,) * len(self._seen)
+
+    def counts(self) -> tuple[int, ...]:
+        """Return delivered, delivered without acknowledgement, got, got so, got nothing, redelivered, acknowledged."""
+        delivered, got = (self.delivered, self.delivered_no_ack), (self.got, self.got_no_ack, self.got_nothing)
+        return (*delivered, *got, self.redelivered, self.acked)
+
+    def add_delivered(self, count: int, no_ack: bool) -> None:  # noqa: FBT001 - a C function has no keywords
+        """Count messages that a consumer was sent."""
+        if no_ack:
+            self.delivered_no_ack += count
+        else:
+            self.delivered += count
+        if not self.is_moving:
+            self._flows.watch(self)
+
+    def add_got(self, no_ack: bool, is_again: bool) -> None:  # noqa: FBT001 - as above
+        """Count a message that a client asked for and got."""
+        if no_ack:
+            self.got_no_ack += 1
+        else:
+            self.got += 1
+        if is_again:
+            self.redelivered += 1
+        if not self.is_moving:
+            self._flows.watch(self)
+
+    def add_got_nothing(self) -> None:
+        """Count a question that found no message."""
+        self.got_nothing += 1
+        if not self.is_moving:
+            self._flows.watch(self)
+
+    def add_acked(self, count: int) -> None:
+        """Count messages that clients acknowledged."""
+        self.acked += count
+        if not self.is_moving:
+            self._flows.watch(self)
+
+    def has_moved(self) -> bool:
+        """Return whether anything was counted since the last look."""
+        return self.counts() != self._seen
+
+    def look(self, passed_s: float) -> None:
+        """Find the rates, as `Flow.look` does."""
+        counts = self.counts()
+        self.rates = tuple([(now - before) / passed_s for now, before in zip(counts, self._seen, strict=True)])
+        self.is_moving = counts != self._seen
+        self._seen = counts
+
+
 class Flows:
     """The flows that moved of late; `topics` is that of the one topic space, whatever door its messages came by.
 
     `changes` goes up with each look that may have found other rates than the one before.
     """
 
-    __slots__ = ("_is_seen", "_moving", "changes", "topics")
+    __slots__ = ("_is_seen", "_moving", "_taken", "changes", "topics")
 
     def __init__(self) -> None:
         self.changes = 0
         self.topics = Flow()
         self._moving: list[Flow] = []
+        self._taken: list[Outflow] = []  # those that moved
         self._is_seen = False  # somebody looks
 
     def add(self, flow: Flow, messages: int, copies: int) -> None:
@@ -118,10 +202,19 @@ class Flows:
         if last is not None:
             self.add(last, messages, copies)
 
+    def watch(self, outflow: Outflow) -> None:
+        """Note that one moves."""
+        if not outflow.is_moving and (self._is_seen or len(self._taken) < _UNSEEN_MAX):
+            outflow.is_moving = True
+            self._taken.append(outflow)
+
     def look(self, passed_s: float) -> None:
         """Find the rates of all that moved in the last `passed_s` seconds, above 0; those that stand have none."""
         self._is_seen = True
-        self.changes += 1 if self._moving else 0
+        self.changes += 1 if self._moving or self._taken else 0
+        for outflow in self._taken:
+            outflow.look(passed_s)
+        self._taken = [outflow for outflow in self._taken if outflow.is_moving]
         for flow in self._moving:
             flow.look(passed_s)
         self._moving = [flow for flow in self._moving if flow.is_moving]

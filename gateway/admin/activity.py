@@ -17,6 +17,7 @@ from time import monotonic, time_ns
 from typing import NamedTuple
 
 from core.broker import Broker
+from core.flows import Outflow
 from core.queues.levelled_queue import LevelledQueue
 from gateway.admin.kept_looks import KeptLooks
 from gateway.admin.steps import Steps, walk
@@ -29,6 +30,7 @@ from gateway.inventory import PlaceEntry
 
 INTERVAL_S = 5.0  # between two looks, as RabbitMQ's own statistics have it
 SHARE = 100  # times what a look cost the processor, at least, until the next one: looks take 1 % of it at most
+MQTT = "mqtt"
 BLOCK = 2_048  # queues that are compared in one step
 GROWN_MAX = 20_000  # queues whose rate is kept: those that grew most
 WATCHED_MAX = 10_000  # queues that consumers read, or that were told of lately; chosen: each look passes over them
@@ -90,6 +92,7 @@ class QueueActivity:
         self._looked_at_s = 0.0
         self._next_at_s = 0.0
         self._is_looking = False
+        self._mqtt = Outflow(broker.flows)
         self._grown: dict[int, float] = {}  # by queue: messages a second
         self._told: dict[SharedQueue, tuple[VirtualHost, float]] = {}
         self._watched: dict[SharedQueue, tuple[Level, Rates | None]] = {}  # the second time it is known how fast
@@ -99,12 +102,20 @@ class QueueActivity:
         """Return whether it is time for another look."""
         return not self._is_looking and monotonic() >= self._next_at_s
 
+    def mqtt_outflow(self) -> Outflow:
+        """Return what MQTT's clients took, at any QoS: its door counts it, all of it is of the one topic space."""
+        door, found = self._broker.metrics.door(MQTT), self._mqtt
+        found.delivered, found.redelivered, found.acked = door.messages_out, door.redelivered, door.acknowledged
+        return found
+
     async def look(self) -> None:
         """Look at all queues, in steps."""
         if self._is_looking:
             return
         self._is_looking = True
         began_s, steps = monotonic(), Steps()
+        if self.mqtt_outflow().has_moved():
+            self._broker.flows.watch(self._mqtt)
         self._broker.flows.look(max(began_s - self._looked_at_s, 1e-3))
         try:
             await self._kept_looks.load(steps)

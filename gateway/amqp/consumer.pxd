@@ -1,5 +1,6 @@
 import cython
 
+from core.flows cimport Outflow
 from core.message cimport StoredBatch
 from core.metrics cimport DoorMetrics
 from gateway.amqp.channel cimport Channel
@@ -30,6 +31,7 @@ cdef class Consumer:
     cdef ConnectionOutput _output
     cdef DeliveryEncoder _encoder
     cdef DoorMetrics _metrics
+    cdef Outflow _outflow
     cdef long long _prefetch
     cdef bytes _tag_text
 

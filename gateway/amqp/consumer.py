@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core.flows import Outflow
 from core.message import StoredBatch
 from core.metrics import DoorMetrics
 from core.queues.terms import NO_LIMIT
@@ -36,6 +37,7 @@ class Consumer:
         output: Its connection.
         encoder: The door's.
         metrics: The door's.
+        outflow: Of its virtual host.
         no_ack: Whether a message is done once it is sent.
         exclusive: Whether it has the queue to itself.
         rank: Its priority.
@@ -44,6 +46,7 @@ class Consumer:
     __slots__ = (
         "_encoder",
         "_metrics",
+        "_outflow",
         "_output",
         "_prefetch",
         "_tag_text",
@@ -67,6 +70,7 @@ class Consumer:
         *,
         encoder: DeliveryEncoder,
         metrics: DoorMetrics,
+        outflow: Outflow,
         no_ack: bool,
         exclusive: bool,
         rank: int = 0,
@@ -83,6 +87,7 @@ class Consumer:
         self._output = output
         self._encoder = encoder
         self._metrics = metrics
+        self._outflow = outflow
         self._prefetch = channel.prefetch_count
         encoded = tag.encode()
         self._tag_text = bytes((len(encoded),)) + encoded
@@ -133,6 +138,7 @@ class Consumer:
         self._encoder.tells_offsets = False
         if stored.attempt[0] > 1:  # new messages and others are never taken together
             self._metrics.redelivered += stored.count
+            self._outflow.redelivered += stored.count
         self.send(stored)
         if self.no_ack:
             self.queue.pop.ack_many(stored.queue_offset, stored.count)
@@ -146,6 +152,7 @@ class Consumer:
         data = self._encoder.encode_deliveries(stored, channel.number, self._tag_text, first, self._output.payload_max)
         self._output.put(data)
         self._metrics.messages_out += count
+        self._outflow.add_delivered(count, self.no_ack)
         self._metrics.bytes_out += self._encoder.body_bytes
         if self._output.pace is not None:
             self._output.pace.note(count, self._encoder.body_bytes)

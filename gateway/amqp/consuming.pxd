@@ -1,5 +1,6 @@
 import cython
 
+from core.flows cimport Outflow
 from core.message cimport StoredBatch
 from core.metrics cimport DoorMetrics
 from gateway.amqp.channel cimport Channel
@@ -10,6 +11,7 @@ from gateway.amqp.output cimport ConnectionOutput
 from gateway.amqp.shared_queue cimport SharedQueue
 from gateway.amqp.unacked cimport UnackedRing
 
+cdef int _ACK
 cdef int _DROP
 cdef int _REQUEUE
 
@@ -20,6 +22,7 @@ cdef class Reading:
     cdef ConnectionOutput _output
     cdef DeliveryEncoder _encoder
     cdef DoorMetrics _metrics
+    cdef Outflow _outflow
     cdef str _refused
     cdef public bint notes_origin
     cdef public bytes origin
@@ -33,5 +36,5 @@ cdef class Reading:
     @cython.locals(ring=UnackedRing)
     cpdef settle(self, Channel channel, long long now_ms)
 
-    @cython.locals(ring=UnackedRing, count=Py_ssize_t, slot=int, kind=int)
+    @cython.locals(ring=UnackedRing, count=Py_ssize_t, found=Py_ssize_t, slot=int, kind=int)
     cdef _apply(self, Channel channel, long long now_ms)

@@ -31,9 +31,10 @@ from gateway.amqp.shared_queue import SharedQueue
 from gateway.amqp.stream_consumer import StreamConsumer
 from gateway.amqp.stream_filter import parse_filter
 from gateway.amqp.stream_offset import NEXT, STREAM_OFFSET, Start, parse_start
-from gateway.amqp.unacked import DROP, REQUEUE
+from gateway.amqp.unacked import ACK, DROP, REQUEUE
 
 PRIORITY = "x-priority"
+_ACK = ACK
 _DROP = DROP
 _REQUEUE = REQUEUE
 
@@ -62,6 +63,7 @@ class Reading:
         self._output = output
         self._encoder = encoder
         self._metrics = metrics
+        self._outflow = vhost.outflow
         self._refused = ""  # a stream that a message was given back to
         self.notes_origin = False
         self.origin = b""  # `LMQ_DIED` of the message that `get` returned last, where it is to be noted
@@ -104,6 +106,7 @@ class Reading:
             self._output,
             encoder=self._encoder,
             metrics=self._metrics,
+            outflow=self._outflow,
             no_ack=method.no_ack,
             exclusive=method.exclusive,
             rank=rank,
@@ -136,6 +139,7 @@ class Reading:
             self._output,
             encoder=self._encoder,
             metrics=self._metrics,
+            outflow=self._outflow,
             no_ack=method.no_ack,
             broker=self._vhost.broker,
             start=start,
@@ -192,8 +196,11 @@ class Reading:
         if queue.lease_ms >= 0:
             self._vhost.use(queue)
         taken = take_first(queue, stored, now_ms)
+        if taken == AWAY:
+            return b""
         if taken <= 0:
-            return b"" if taken == AWAY else None
+            self._outflow.add_got_nothing()
+            return None
         if queue.has_dead_letters:  # the next message is the first now, whose time may be over
             queue.run_soon()
         ring = channel.unacked
@@ -207,6 +214,7 @@ class Reading:
         encoder.tells_offsets = False
         encoder.counts_deliveries = queue.counts_deliveries
         self._metrics.redelivered += stored.attempt[0] > 1
+        self._outflow.add_got(method.no_ack, stored.attempt[0] > 1)
         data = encoder.encode_get_ok(stored, channel.number, tag, self._output.payload_max, left)
         if method.no_ack:
             pop.ack_many(stored.queue_offset, 1)
@@ -270,11 +278,16 @@ class Reading:
         if not count:
             return
         if ring.is_uniform():
+            if ring.settled_kind[0] == _ACK:
+                self._outflow.add_acked(count)
             self._finish(channel.slots[ring.settled_slot[0]], ring.settled_kind[0], ring.settled_offset, count, now_ms)
         else:
             for slot, kind in ring.settled_slots():
                 offsets = array("q", bytes(8 * count))
-                self._finish(channel.slots[slot], kind, offsets, ring.collect(slot, kind, offsets), now_ms)
+                found = ring.collect(slot, kind, offsets)
+                if kind == _ACK:
+                    self._outflow.add_acked(found)
+                self._finish(channel.slots[slot], kind, offsets, found, now_ms)
         if channel.starved:
             self.run_starved(channel)
 

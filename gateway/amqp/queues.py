@@ -12,6 +12,7 @@ from pamqp import base
 
 from core.broker import Broker
 from core.errors import LmqError
+from core.flows import Outflow
 from core.lmq.queue_name import AMQP, amqp_queue_name
 from core.lmq.topic_space import filter_from_binding_key
 from core.parted import OrderedMap
@@ -76,7 +77,7 @@ class VirtualHost:
         broker = parts.broker
         on_changed = broker.router.renew_relays if has_topic_space else _nothing_leads_here
         self.name = name
-        self.profile = HostProfile()
+        self.profile, self.outflow = HostProfile(), Outflow(broker.flows)
         self.connections: set[Resident] = set()
         self.exchanges = ExchangeTable(
             name, self._bind_topic, self._unbind_topic, on_changed, has_topic_space=has_topic_space
@@ -91,8 +92,7 @@ class VirtualHost:
         self.unkept = Unkept(broker.when_kept)
         self._passing_names = PassingNames(name.encode())
         self.dead_letters = DeadLetters(broker, self, parts.desk)
-        self.delays = parts.delays
-        self._expiries = parts.expiries
+        self.delays, self._expiries = parts.delays, parts.expiries
         self.pops = parts.make_pops()
         self._refusals = Refusals(broker, self.stored, self.pops, self.dead_letters, self._expiries)
         self._opening = QueueOpening(broker, name, self.pops, self._refusals)

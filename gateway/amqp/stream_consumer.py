@@ -14,6 +14,7 @@ from pamqp.commands import Basic
 
 from core.broker import Broker
 from core.errors import LmqError
+from core.flows import Outflow
 from core.lmq.expiry import take_expired
 from core.lmq.waiters import Reader
 from core.message import StoredBatch
@@ -45,6 +46,7 @@ class StreamConsumer(Consumer):
         output: Its connection.
         encoder: The door's.
         metrics: The door's.
+        outflow: Of its virtual host.
         no_ack: Whether a message makes room for another once it is sent.
         broker: Where the queue is.
         start: Where it begins.
@@ -61,13 +63,24 @@ class StreamConsumer(Consumer):
         *,
         encoder: DeliveryEncoder,
         metrics: DoorMetrics,
+        outflow: Outflow,
         no_ack: bool,
         broker: Broker,
         start: Start,
         stored: StoredBatch,
         wanted: StreamFilter | None = None,
     ) -> None:
-        super().__init__(channel, tag, queue, output, encoder=encoder, metrics=metrics, no_ack=no_ack, exclusive=False)
+        super().__init__(
+            channel,
+            tag,
+            queue,
+            output,
+            encoder=encoder,
+            metrics=metrics,
+            outflow=outflow,
+            no_ack=no_ack,
+            exclusive=False,
+        )
         self.is_stream = True
         self._peer = output  # the consumer's own is of the compiled class alone
         self._codec = encoder

@@ -23,12 +23,15 @@ COLUMNS = (
     Column("connections max", "lmq.limits.max-connections"),
     Column("queues", "lmq.queues"),
     Column("queues max", "lmq.limits.max-queues"),
+    Column("in/s", "message_stats.publish_details.rate"),
+    Column("out/s", "message_stats.deliver_get_details.rate"),
+    Column("ack/s", "message_stats.ack_details.rate"),
     Column("MQTT's topics", "lmq.has_mqtt_topics"),
     Column("type of queues", "default_queue_type"),
     Column("tags", "tags"),
     Column("description", "description"),
 )
-SPARE = ("tags", "type of queues", "MQTT's topics", "queues max", "connections max")
+SPARE = ("tags", "ack/s", "type of queues", "MQTT's topics", "queues max", "connections max")
 UNDEFINED = "undefined"  # as RabbitMQ says it of a virtual host without a type of its own
 
 
@@ -91,7 +94,7 @@ def list_vhosts(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the virtual hosts with their connections and queues."""
+    """List the virtual hosts with their connections, queues and rates."""
     client = AdminClient(admin, user, password)
     show_answer(lambda: client.get("/api/vhosts"), _tell, as_json=as_json, watch=watch)
 

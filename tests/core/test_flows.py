@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from core.flows import UNSEEN_MAX, Flow, Flows
+import pytest
+
+from core.flows import UNSEEN_MAX, Flow, Flows, Outflow
 from core.message import DispatchSet, PublishBatch, RefRoom, Route
 
 
@@ -88,3 +90,57 @@ def test_where_nobody_looks_at_rates_only_some_flows_are_kept_for_that():
     flows.look(1.0)
     assert found[0].rate_in == 3.0
     assert found[-1].published_in == 4
+
+
+def test_what_clients_take_is_counted_by_how_they_took_it():
+    flows = Flows()
+    outflow = Outflow(flows)
+    outflow.add_delivered(10, False)
+    outflow.add_delivered(3, True)
+    outflow.add_got(False, True)
+    outflow.add_got(True, False)
+    outflow.add_got(True, False)
+    outflow.add_got_nothing()
+    outflow.redelivered += 4
+    outflow.add_acked(7)
+    assert outflow.counts() == (10, 3, 1, 2, 1, 5, 7)
+    assert outflow.rates == (0.0,) * 7
+    flows.look(2.0)
+    assert outflow.rates == (5.0, 1.5, 0.5, 1.0, 0.5, 2.5, 3.5)
+
+
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda outflow: outflow.add_delivered(1, True),
+        lambda outflow: outflow.add_got(False, False),
+        lambda outflow: outflow.add_got_nothing(),
+        lambda outflow: outflow.add_acked(1),
+    ],
+)
+def test_whatever_is_taken_changes_what_lists_tell_until_it_stands(take):
+    flows = Flows()
+    outflow = Outflow(flows)
+    for _ in range(2):
+        take(outflow)
+        take(outflow)
+        before = flows.changes
+        assert outflow.has_moved()
+        flows.look(1.0)
+        assert (sum(outflow.rates), outflow.has_moved()) == (2.0, False)
+        flows.look(1.0)
+        assert (sum(outflow.rates), flows.changes - before) == (0.0, 2)
+        flows.look(1.0)
+        assert flows.changes - before == 2
+
+
+def test_where_nobody_looks_only_some_of_what_is_taken_is_kept_for_that():
+    flows = Flows()
+    found = [Outflow(flows) for _ in range(UNSEEN_MAX + 1)]
+    for outflow in found:
+        outflow.add_acked(1)
+    assert [outflow.is_moving for outflow in found] == [True] * UNSEEN_MAX + [False]
+    flows.look(1.0)
+    found[-1].add_acked(1)
+    flows.look(1.0)
+    assert found[-1].rates[-1] == 2.0

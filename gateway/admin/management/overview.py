@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from core.metrics import DoorMetrics
 from gateway.admin.login import Caller, Looker, Member, Monitor
 from gateway.admin.management.failures import not_found
-from gateway.admin.management.listing import Item, tell_rate
+from gateway.admin.management.listing import Item
 from gateway.admin.management.names import CLUSTER, LIKE, NODE
+from gateway.admin.management.vhost_stats import tell_stats
 from gateway.admin.paths import PathName
 from gateway.admin.routes import Routes
 from gateway.admin.schemas import DoorOverview, EndingCertificate, Overview
@@ -105,10 +106,7 @@ async def _tell_own(view: AdminView, caller: Caller) -> Item:
             "messages_ready": totals.ready,
             "messages_unacknowledged": totals.unacked,
         },
-        "message_stats": {
-            "publish": sum(vhost.exchanges.flow.published_in for vhost in vhosts),
-            "publish_details": tell_rate(sum(vhost.exchanges.flow.rate_in for vhost in vhosts)),
-        },
+        "message_stats": tell_stats(view, vhosts),
         "lmq": describe_state(view),
     }
 

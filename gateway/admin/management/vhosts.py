@@ -12,9 +12,10 @@ from pydantic import BaseModel, BeforeValidator, Field
 from gateway.admin.login import Administrator, Looker
 from gateway.admin.management.failures import CHANGED, bad_request
 from gateway.admin.management.keeping import keep
-from gateway.admin.management.listing import Asked, Item, Kind, answer_list, tell_rate
+from gateway.admin.management.listing import Asked, Item, Kind, answer_list
 from gateway.admin.management.names import NODE
 from gateway.admin.management.places import find_scope, find_vhosts, get_vhost, see_vhost
+from gateway.admin.management.vhost_stats import tell_stats
 from gateway.admin.paths import PathName
 from gateway.admin.routes import Routes
 from gateway.admin.totals import VhostTotals
@@ -50,7 +51,7 @@ class VhostBody(BaseModel):
 async def list_vhosts(view: View, looker: Looker, asked: Asked) -> Response:
     """All virtual hosts."""
     totals = dict((await view.totals.find()).by_vhost)
-    kind = Kind[VirtualHost](name=lambda vhost: vhost.name, describe=lambda vhost: tell_vhost(vhost, totals))
+    kind = Kind[VirtualHost](name=lambda vhost: vhost.name, describe=lambda vhost: tell_vhost(view, vhost, totals))
     return await answer_list(asked, kind, find_vhosts(view, find_scope(view, looker, None)))
 
 
@@ -58,7 +59,7 @@ async def list_vhosts(view: View, looker: Looker, asked: Asked) -> Response:
 async def show_vhost(view: View, looker: Looker, name: PathName) -> Item:
     """One virtual host."""
     vhost = see_vhost(view, looker, name)
-    return tell_vhost(vhost, dict((await view.totals.find()).by_vhost))
+    return tell_vhost(view, vhost, dict((await view.totals.find()).by_vhost))
 
 
 @VHOSTS.put("/vhosts/{name}", status_code=201, response_class=Response, responses=CHANGED)
@@ -107,10 +108,9 @@ async def _wait_until_gone(view: AdminView, name: str) -> None:
     await gone.wait()
 
 
-def tell_vhost(vhost: VirtualHost, totals: Mapping[str, VhostTotals]) -> Item:
+def tell_vhost(view: AdminView, vhost: VirtualHost, totals: Mapping[str, VhostTotals]) -> Item:
     """Return a virtual host as the API tells it."""
     profile = vhost.profile
-    flow = vhost.exchanges.flow
     messages = totals.get(vhost.name, VhostTotals())
     tags = list(profile.tags)
     kind = profile.queue_type or "undefined"
@@ -125,7 +125,7 @@ def tell_vhost(vhost: VirtualHost, totals: Mapping[str, VhostTotals]) -> Item:
         "messages": messages.ready + messages.unacked,
         "messages_ready": messages.ready,
         "messages_unacknowledged": messages.unacked,
-        "message_stats": {"publish": flow.published_in, "publish_details": tell_rate(flow.rate_in)},
+        "message_stats": tell_stats(view, [vhost]),
         "lmq": {
             "queues": len(vhost),
             "connections": len(vhost.connections),

@@ -16,11 +16,11 @@ def test_virtual_hosts_are_made_listed_and_deleted(running):
     assert told_json("vhost", "add", "quorums", "--default-queue-type", "quorum", *admin) == {"set": "quorums"}
     head, first, *others = told_rows("vhost", "list", *admin)
     assert head == ["name", "connections", "connections max", "queues", "queues max", *head[5:]]
-    assert head[5:] == ["MQTT's topics", "type of queues", "tags", "description"]
-    assert (first[0], first[5:]) == ("/", ["yes", "-", "-", first[-1]])
+    assert head[5:] == ["in/s", "out/s", "ack/s", "MQTT's topics", "type of queues", "tags", "description"]
+    assert (first[0], first[8:]) == ("/", ["yes", "-", "-", first[-1]])
     assert others == [
-        ["of/plant", "0", "-", "0", "7", "no", "-", "a", "of the plant"],
-        ["quorums", "0", "-", "0", "-", "no", "quorum", "-", "-"],
+        ["of/plant", "0", "-", "0", "7", "0.0", "0.0", "0.0", "no", "-", "a", "of the plant"],
+        ["quorums", "0", "-", "0", "-", "0.0", "0.0", "0.0", "no", "quorum", "-", "-"],
     ]
     assert told_json("vhost", "delete", "quorums", "--yes", *admin) == {"deleted": "quorums"}
     found = json.loads(call_lmq("vhost", "list", "--json", *admin).stdout)

@@ -67,6 +67,9 @@ export const vhosts = listPage("Virtual hosts", "", {
     { title: "Queues", isNumber: true, read: (one) => count(one.lmq.queues) },
     { title: "Connections", isNumber: true, read: (one) => count(one.lmq.connections) },
     { title: "Published /s", isNumber: true, read: (one) => rate(one.message_stats.publish_details.rate) },
+    { title: "Delivered /s", isNumber: true, read: (one) => rate(one.message_stats.deliver_get_details.rate) },
+    { title: "Redelivered /s", isNumber: true, read: (one) => rate(one.message_stats.redeliver_details.rate) },
+    { title: "Acknowledged /s", isNumber: true, read: (one) => rate(one.message_stats.ack_details.rate) },
     { title: "Has MQTT's topics", read: (one) => yes(one.lmq.has_mqtt_topics) },
   ],
 });

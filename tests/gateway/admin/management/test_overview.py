@@ -87,7 +87,7 @@ async def test_who_manages_is_told_the_totals_of_its_own(tmp_path):
         assert everything["queue_totals"]["messages"] == 3
         assert mine["lmq"].keys() == {"version", "is_ready", "uptime_ms", "disk", "memory", "alarms"}
         assert not {"listeners", "node"} & mine.keys()
-        assert mine["message_stats"] == {"publish": 1, "publish_details": {"rate": 0.0}}
+        assert (mine["message_stats"]["publish"], mine["message_stats"]["get"]) == (1, 0)
         assert everything["message_stats"]["publish"] == 3
         assert 'lmq_detailed_queue_readers{queue="hers",vhost="v"} 1.0' in named
         assert "theirs" not in named
