@@ -12,11 +12,12 @@ from core.message import AWAY
 from gateway.auth.permissions import Permissions
 from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.columns import RunColumns
+from gateway.mqtt.eras import Era, add_era
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.feeds import FilterFeed, Limits, PlacesLike, enter, keep_places
 from gateway.mqtt.giving_way import skip_oldest
 from gateway.mqtt.inflight import ONCE_SENT, InflightWindow
-from gateway.mqtt.packets import PUBREC
+from gateway.mqtt.packets import NO_LOCAL, PUBREC
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, READ_BYTES_MAX
 from gateway.mqtt.redelivery import TURN_BYTES_MAX, Redelivery
 from gateway.mqtt.session import BEHIND, GONE, NO_SLOT, OFFLINE, SETTLING, SHARED, Session, Subscription
@@ -82,6 +83,13 @@ class Delivery(Redelivery):
         backlog = self._backlogs.get(subscription.session)
         if subscription.state == OFFLINE and (backlog is None or not backlog.is_resending):
             self._add(subscription)
+
+    def note_era(self, subscription: Subscription, rules: int) -> None:
+        """Keep what a subscription was for the messages that it was sent, before it gets other rules."""
+        position = self.position_of(subscription)
+        if subscription.group is None and position > subscription.first_offset:
+            was = Era(position, subscription.dup_until, subscription.qos | subscription.options & NO_LOCAL)
+            subscription.eras = add_era(subscription.eras, was, rules)
 
     def change_qos(self, subscription: Subscription, qos: int) -> None:
         """Send at another QoS from now on."""

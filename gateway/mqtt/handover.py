@@ -69,6 +69,7 @@ class Handover:
         subscription.queue_ref, subscription.position = self._seams.pop(subscription)
         subscription.first_offset = UNKNOWN_FIRST  # what the replay sent lies before, and what it began behind
         subscription.dup_until = 0
+        subscription.eras = ()
         subscription.done_before = None
         subscription.is_solo = has_own_form(subscription)
         if subscription.floor_slot == NO_SLOT:

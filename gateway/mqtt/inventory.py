@@ -25,6 +25,7 @@ from gateway.inventory import (
     take_each,
     text_of,
 )
+from gateway.mqtt.eras import FORGOTTEN, Era, find_era
 from gateway.mqtt.packets import NO_LOCAL
 from gateway.mqtt.services import MqttServices, OpenConnection
 from gateway.mqtt.session import Session, Subscription
@@ -40,6 +41,7 @@ NO_MEMBER = "which member had a message that is done is not kept"
 PREFIX = LIGHT_PREFIX + MQTT + b"%"
 PLACES_MAX = 4_000  # sessions whose places are looked at every few seconds, a microsecond or two each
 WAITING = "waiting"  # messages that a subscription is still to be sent
+ALL = 1 << 62  # above any queue offset
 LOOKS_A_STEP = 256  # queues of other doors that are passed over at once, about 0.2 us each
 
 
@@ -269,7 +271,8 @@ class MqttInventory(Inventory):
     def _tell_session(self, session: Session, subscription: Subscription, light_queue: bytes, offset: int) -> FateEntry:
         client = session.client_id
         stage = _stage_of(session, subscription, self._services.delivery.position_of(subscription), offset)
-        done_as = ACKNOWLEDGED if subscription.qos else SENT
+        was = find_era(subscription.eras, offset) or _now(subscription)
+        done_as = ACKNOWLEDGED if was.qos else SENT
         if offset < subscription.first_offset:
             done_as = SUBSCRIBED_LATER
         elif stage is Stage.WAITS and _is_missing(subscription):
@@ -278,14 +281,14 @@ class MqttInventory(Inventory):
             "session",
             text_of(client),
             stage,
-            f"filter {text_of(subscription.topic_filter)} at QoS {subscription.qos}",
+            f"filter {text_of(subscription.topic_filter)} at QoS {was.qos}",
             done_as=done_as,
             ends=() if done_as == SUBSCRIBED_LATER else ((light_queue, client, offset), (light_queue, b"", offset)),
             is_lasting=True,
-            may_be=self._other_ends(session, subscription, offset),
-            or_else=_never_known(subscription, offset),
+            may_be=self._other_ends(session, subscription, was, offset),
+            or_else=_never_known(subscription, was, offset),
             done_at_0="" if done_as in {AWAY, SUBSCRIBED_LATER} else SENT,
-            skips_own=subscription.options & NO_LOCAL > 0,
+            skips_own=was.rules & NO_LOCAL > 0,
         )
 
     def _tell_group(self, group: SharedGroup, offset: int, *, had_member: bool) -> FateEntry:
@@ -306,12 +309,12 @@ class MqttInventory(Inventory):
             is_fresh=is_fresh,
         )
 
-    def _other_ends(self, session: Session, subscription: Subscription, offset: int) -> tuple[str, ...]:
+    def _other_ends(self, session: Session, subscription: Subscription, was: Era, offset: int) -> tuple[str, ...]:
         """Return how else a message may have ended for a subscription whose time was not over, by the limits of now."""
         may_be_5 = subscription.first_offset < 0 or subscription.options & OF_MQTT_5 > 0
         is_unheard = may_be_5 and not session.level  # since the start
         too_large = (TOO_LARGE,) if session.packet_bytes_max or is_unheard else ()
-        if not subscription.qos:
+        if not was.qos:
             return (TOO_SLOW, *too_large)
         limit = self._services.delivery.queued.limits.of(session)
         behind = self._services.broker.max_offset(subscription.queue_ref) - offset - 1
@@ -329,10 +332,17 @@ def _is_missing(subscription: Subscription) -> bool:
     return not subscription.qos and not subscription.is_replay and subscription.session.outlet is None
 
 
-def _never_known(subscription: Subscription, offset: int) -> tuple[str, ...]:
+def _now(subscription: Subscription) -> Era:
+    """Return what a subscription is."""
+    return Era(ALL, subscription.dup_until, subscription.qos | subscription.options & NO_LOCAL)
+
+
+def _never_known(subscription: Subscription, was: Era, offset: int) -> tuple[str, ...]:
     """Return in which ways a message may have ended for a subscription of which nothing is ever kept."""
     later = (SUBSCRIBED_LATER,) if subscription.first_offset < 0 else ()
-    return (AWAY, *later) if not subscription.qos and offset < subscription.dup_until else later
+    if was.rules & FORGOTTEN:
+        return (ACKNOWLEDGED, AWAY, *later)
+    return (AWAY, *later) if not was.qos and offset < was.missed_until else later
 
 
 def _stage_of(session: Session, subscription: Subscription, position: int, offset: int) -> Stage:

@@ -14,6 +14,7 @@ cdef class Subscription:
     cdef public long long position
     cdef public long long first_offset
     cdef public long long dup_until
+    cdef public tuple eras
     cdef public long long floor_slot
     cdef public long long sent_slot
     cdef public long long retained_slot

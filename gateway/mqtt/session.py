@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from gateway.mqtt.catch_up import CatchUp
+from gateway.mqtt.eras import Eras
 from gateway.mqtt.inflight import InflightWindow
 from gateway.mqtt.topic_aliases import TopicAliases
 from gateway.net.protocol import Transport
@@ -87,6 +88,7 @@ class Subscription:
         "abreast_at",
         "done_before",
         "dup_until",
+        "eras",
         "first_offset",
         "floor_slot",
         "group",
@@ -116,6 +118,7 @@ class Subscription:
         self.position = position
         self.first_offset = position  # what was there before it came; below 0 where that was not written down
         self.dup_until = 0
+        self.eras: Eras = ()  # what it was before, the oldest first
         self.floor_slot = NO_SLOT
         self.sent_slot = NO_SLOT
         self.retained_slot = NO_SLOT

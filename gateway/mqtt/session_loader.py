@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 
 from core.row_format import FIRST, RowFormat
 from gateway.mqtt.catch_up import CatchUp, CatchUps
+from gateway.mqtt.eras import cut_eras
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.exact_records import SentBefore
 from gateway.mqtt.inflight import EXACT_COMPLETE
@@ -359,6 +360,7 @@ class SessionLoader:
                 self.queues.give_again(made.queue_ref, session.client_id, made.position)
         elif not row.qos:
             made.dup_until = made.position
+        made.eras = cut_eras(row.eras, made.position)
         return made
 
     def _load_places(self, made: Subscription, row: SubscriptionRow) -> None:

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from core.row_format import RowFormat
+from gateway.mqtt.eras import Eras, pack_eras, parse_eras
 from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import NO_PROPERTIES, OF_WILL, decode_properties, encode_properties
 from gateway.mqtt.session import NEVER, NO_SLOT
@@ -56,6 +57,7 @@ class SubscriptionRow(NamedTuple):
     options: int  # as in SUBSCRIBE, OF_MQTT_5 and REPLAY_OVER
     identifier: int
     first_offset: int = UNKNOWN_FIRST  # where it began in its queue, as far as that is said
+    eras: Eras = ()  # what it was before, the oldest first
 
 
 class EndedRow(NamedTuple):
@@ -111,7 +113,8 @@ def pack_subscription(row: SubscriptionRow) -> bytes:
     """Return the row of a subscription, by its key."""
     slots = (row.floor_slot, row.sent_slot, row.retained_slot)
     first = _FIRST.pack(row.first_offset)
-    return _SUBSCRIPTION.pack(row.qos, *slots) + _OPTIONS.pack(row.options, row.identifier) + first
+    options = _OPTIONS.pack(row.options, row.identifier)
+    return _SUBSCRIPTION.pack(row.qos, *slots) + options + first + pack_eras(row.eras)
 
 
 def parse_subscription(row: bytes) -> SubscriptionRow:
@@ -121,7 +124,8 @@ def parse_subscription(row: bytes) -> SubscriptionRow:
     qos, floor_slot, sent_slot, retained_slot = _SUBSCRIPTION.unpack_from(row)
     size += _OPTIONS.size
     first_offset = int(_FIRST.unpack_from(row, size)[0]) if len(row) > size else UNKNOWN_FIRST
-    return SubscriptionRow(qos, floor_slot, sent_slot, retained_slot, options, identifier, first_offset)
+    eras = parse_eras(row[size + _FIRST.size :])
+    return SubscriptionRow(qos, floor_slot, sent_slot, retained_slot, options, identifier, first_offset, eras)
 
 
 def ended_key(client_id: bytes, slot: int) -> bytes:
@@ -144,7 +148,7 @@ def pack_ended(topic_filter: bytes, row: SubscriptionRow, owed: list[int]) -> by
         else:
             runs.append([offset, 1])
     packed = b"".join(_RUN.pack(*run) for run in runs)
-    return pack_subscription(row) + _COUNT.pack(len(runs)) + packed + topic_filter
+    return pack_subscription(row._replace(eras=())) + _COUNT.pack(len(runs)) + packed + topic_filter
 
 
 def parse_ended(row: bytes) -> EndedRow:

@@ -173,9 +173,8 @@ def row_of(subscription: Subscription) -> SubscriptionRow:
     is_over = is_replay(subscription.topic_filter) and not subscription.is_replay
     of_5 = OF_MQTT_5 if subscription.session.level == LEVEL_5 else 0
     options = subscription.options | of_5 | (REPLAY_OVER if is_over else 0)
-    return SubscriptionRow(
-        subscription.qos, *_slots_of(subscription), options, subscription.identifier, subscription.first_offset
-    )
+    row = SubscriptionRow(subscription.qos, *_slots_of(subscription), options, subscription.identifier)
+    return row._replace(first_offset=subscription.first_offset, eras=subscription.eras)
 
 
 def _slots_of(subscription: Subscription) -> tuple[int, int, int]:

@@ -283,6 +283,7 @@ class Subscribing:
 
     def _set_options(self, subscription: Subscription, qos: int, options: int, identifier: int) -> None:
         """Go by what a SUBSCRIBE says, also where it changes a subscription that there is, MQTT-3.8.4-3."""
+        self._delivery.note_era(subscription, qos | options & NO_LOCAL)
         subscription.options = options
         subscription.identifier = identifier
         is_solo = has_own_form(subscription)

@@ -36,6 +36,7 @@ NEVER = 0xFFFFFFFF
 SMALL, LARGE = 20, 400  # bytes of a body
 PACKET_MAX = 200
 WAITING_MAX = 4
+AWAY = "not sent as it was not connected"
 
 
 class Client:
@@ -46,6 +47,7 @@ class Client:
         self.options = [(Property.SESSION_EXPIRY, NEVER), (Property.RECEIVE_MAX, receive_max)]
         self.began_at = 0  # so many messages were published before its subscription
         self.received, self.acknowledged = set(), set()
+        self.received_at_0 = set()
         self.acknowledged_since_kill = set()
         self.missed = set()  # bodies that were published while it was away
         self.answers = []
@@ -61,12 +63,20 @@ class Client:
         self.began_at = len(self.life.bodies)
         self.peer.send(mqtt.subscribe_5(1, (b"t", self.qos)))
 
+    def change_qos(self, qos):
+        """Subscribe once more; what came before was sent as it was."""
+        self.read()
+        self.qos = qos
+        self.peer.send(mqtt.subscribe_5(1, (b"t", qos)))
+        self.read()
+
     def end_session(self):
         """Begin anew: nothing from before is owed."""
         self.lose_connection()
         self.connect(clean=True)
         self.subscribe()
         self.received, self.acknowledged, self.acknowledged_since_kill = set(), set(), set()
+        self.received_at_0 = set()
 
     def read(self):
         for packet in self.peer.take():
@@ -74,8 +84,10 @@ class Client:
                 got = Got(packet)
                 self.received.add(got.body)
                 if got.qos:
+                    self.received_at_0.discard(got.body)
                     self.answers.append((got.qos, got.packet_id, got.body))
                 else:
+                    self.received_at_0.add(got.body)
                     self.acknowledged.discard(got.body)
             elif packet[0] >> 4 == 6:
                 self.peer.send(mqtt.pubcomp(int.from_bytes(packet[2:4], "big")))
@@ -141,7 +153,7 @@ class Life:
             self.bodies.append(body)
             self.qos[body] = qos
             for one in self.clients:
-                if one.peer is None:
+                if one.peer is None and not one.qos:
                     one.missed.add(body)
             packet = mqtt.publish_5(b"t", body, qos=qos, packet_id=qos and 1, properties=encode_properties(lives))
             self.publisher.send(packet)
@@ -160,6 +172,9 @@ class Life:
 
     def stay_away(self):
         self.choose().lose_connection()
+
+    def change_qos(self):
+        self.choose().change_qos(self.chance.randrange(3))
 
     def end_session(self):
         self.choose().end_session()
@@ -202,7 +217,8 @@ class Life:
                 told = asyncio.run(outcomes.tell(fate))
                 ways = [None] if fate.stage is not Stage.DONE else told["outcome"].split(" or ")
                 assert any(self.is_true(one, body, way) for way in ways), (one.name, body, told, self.kills)
-                assert len(ways) == 1 or not (one.qos and self.qos[body]), (one.name, body, told)
+                is_doubtful = AWAY in ways and (body in one.missed or body in one.received_at_0)
+                assert len(ways) == 1 or is_doubtful, (one.name, body, told)
 
     def is_true(self, one, body, way):
         """Return whether a client's own knowledge allows that a message ended in a way for it."""
@@ -211,9 +227,9 @@ class Life:
         return {
             None: not is_later,
             "acknowledged": body in one.acknowledged,
-            "sent": body in one.received and not (one.qos and self.qos[body]),
+            "sent": body in one.received_at_0,
             "subscribed later": is_later,
-            "not sent as it was not connected": not is_later and not one.qos and body in one.missed,
+            AWAY: not is_later and body in one.missed,
             "dropped: it was too large for its client": is_lost and len(body) == LARGE,
             "dropped: too many waited for it": is_lost,
             "expired": is_lost,
@@ -221,7 +237,7 @@ class Life:
 
     def run(self):
         steps = [self.publish] * 6 + [self.acknowledge] * 6 + [self.stay_away] * 2 + [self.pass_time] * 2
-        steps += [self.end_session, self.kill]
+        steps += [self.end_session, self.kill, self.change_qos]
         for _ in range(STEPS):
             self.chance.choice(steps)()
             if self.chance.random() < 0.2:

@@ -164,3 +164,25 @@ def test_a_session_that_is_away_says_how_many_messages_wait_for_it_also_after_a_
     assert backlogs_of(world) == {"away": 3}
     world.client(b"away", clean=False)
     assert backlogs_of(world) == {}
+
+
+def test_message_is_told_by_what_its_subscription_was_when_it_was_sent(make_world):
+    world = make_world()
+    peer = world.client(b"one", (b"a", 0), clean=False)
+    publisher = world.client(b"p")
+    publisher.send(mqtt.publish(b"a", b"0"))
+    peer.send(mqtt.subscribe(1, (b"a", 1)))
+    publisher.send(mqtt.publish(b"a", b"1", qos=1, packet_id=1))
+    peer.send(mqtt.puback(1))
+    peer.send(mqtt.subscribe(2, (b"a", 0)))
+    publisher.send(mqtt.publish(b"a", b"2", qos=1, packet_id=1))
+
+    def ends():
+        found = [all_of(world.door.inventory().fates(mqtt_queue_name(b"a"), offset))[0] for offset in range(3)]
+        return [(fate.done_as, fate.note) for fate in found]
+
+    expected = [("sent", "filter a at QoS 0"), ("acknowledged", "filter a at QoS 1"), ("sent", "filter a at QoS 0")]
+    assert ends() == expected
+    world.close()
+    world.open()
+    assert ends() == expected

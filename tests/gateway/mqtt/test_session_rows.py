@@ -7,6 +7,7 @@ import struct
 import pytest
 from hypothesis import given, strategies as st
 
+from gateway.mqtt.eras import Era
 from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import NO_PROPERTIES
 from gateway.mqtt.session import NEVER
@@ -54,9 +55,10 @@ def test_session_of_a_version_before(row, said):
     options=st.integers(0, 255),
     number=NUMBERS,
     first=NUMBERS,
+    eras=st.lists(st.builds(Era, NUMBERS, NUMBERS, st.integers(0, 255)), max_size=8),
 )
-def test_subscription(qos, slots, options, number, first):
-    row = SubscriptionRow(qos, *slots, options, max(number, 0) & 0xFFFFFFF, first)
+def test_subscription(qos, slots, options, number, first, eras):
+    row = SubscriptionRow(qos, *slots, options, max(number, 0) & 0xFFFFFFF, first, tuple(eras))
     assert parse_subscription(pack_subscription(row)) == row
 
 
