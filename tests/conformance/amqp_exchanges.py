@@ -10,25 +10,20 @@ import struct
 
 from pamqp.commands import Basic, Confirm, Connection, Exchange, Queue, Tx
 
+from tests.conformance.amqp_argument_exchanges import ARGUMENTS
 from tests.conformance.amqp_steps import (
+    DECLARE,
     RECOVER_ASYNC,
     Channel,
     at,
     content_header,
-    declare_raw,
     declare_with,
-    long,
-    nested,
-    number,
     other,
     raw,
     table,
-    text,
-    ttl,
 )
 from tests.support import amqp
 
-DECLARE = Queue.Declare(queue="q", exclusive=True)
 CONSUME = Basic.Consume(queue="q", consumer_tag="c")
 OTHER_CONSUMER = Basic.Consume(queue="q", consumer_tag="d")
 MESSAGE = amqp.publish(1, b"1", key="q")
@@ -87,49 +82,7 @@ EXCHANGES = {
     "purge without a name": [Queue.Purge()],
     "purge": [DECLARE, MESSAGE, Queue.Purge(queue="q")],
     "text longer than a short string": [Queue.Declare(queue="n" * 250, passive=True)],
-    # Arguments
-    "time to live: text": [declare_with(message_ttl="10")],
-    "time to live: boolean": [declare_with(message_ttl=True)],
-    "time to live: negative": [declare_with(message_ttl=-1)],
-    "time to live: double": [ttl(b"d" + struct.pack(">d", 1.5))],
-    "time to live: float": [ttl(b"f" + struct.pack(">f", 1.5))],
-    "time to live: decimal": [ttl(b"D\0\0\0\0\5")],
-    "time to live: void": [ttl(b"V")],
-    "time to live: table": [ttl(b"F" + table())],
-    "time to live: array": [ttl(b"A\0\0\0\0")],
-    "time to live: octets": [ttl(b"x\0\0\0\0")],
-    "time to live: moment": [ttl(b"T" + struct.pack(">q", 5))],
-    "time to live: other width": [ttl(long(10)), ttl(number(10))],
-    "time to live: longest": [ttl(long(315_360_000_000))],
-    "time to live: too long": [ttl(long(315_360_000_001))],
-    "time to live: other": [declare_with(message_ttl=10), declare_with(message_ttl=20)],
-    "time to live: other type": [declare_with(message_ttl=10), declare_with(message_ttl="10")],
-    "time to live: gone": [declare_with(message_ttl=10), DECLARE],
-    "time to live: new": [DECLARE, ttl(long(10))],
-    "time to live: first of two": [
-        declare_raw(table((b"x-message-ttl", number(10)), (b"x-message-ttl", text(b"a")))),
-        declare_with(message_ttl=10),
-    ],
-    "expiry: zero": [declare_with(expires=0)],
-    "expiry: negative": [declare_with(expires=-5)],
-    "expiry: text": [declare_with(expires="abc")],
-    "expiry before time to live": [declare_with(message_ttl="a", expires="b")],
-    "queue type: unknown": [declare_with(queue_type="odd")],
-    "queue type: number": [declare_with(queue_type=1)],
-    "queue type: gone": [declare_with(queue_type="classic"), DECLARE],
-    "queue type: new": [DECLARE, declare_with(queue_type="classic")],
-    "queue mode: unknown": [declare_with(queue_mode="odd")],
-    "queue mode: number": [declare_with(queue_mode=1)],
-    "queue mode: gone": [declare_with(queue_mode="lazy"), DECLARE],
-    "length: new": [DECLARE, declare_with(max_length=1)],
-    "unknown argument": [declare_with(odd=1)],
-    "table of an unknown type": [declare_raw(table((b"a", b"Z\0")))],
-    "table cut short": [declare_raw(struct.pack(">I", 100) + b"abc")],
-    "table with a value that is longer": [declare_raw(table((b"a", b"S\0\0\0\xff")))],
-    "table 15 deep": [declare_raw(nested(14))],
-    "table 100 deep": [declare_raw(nested(100))],
-    "table of 256 fields": [declare_raw(table(*[(b"a", b"V")] * 256))],
-    "table of 40,000 fields": [declare_raw(table(*[(b"a", b"V")] * 40_000))],
+    **ARGUMENTS,
     # Bindings
     "bind no queue": [Queue.Bind(queue="none", exchange="amq.direct", routing_key="k")],
     "bind to no exchange": [DECLARE, Queue.Bind(queue="q", exchange="none", routing_key="k")],

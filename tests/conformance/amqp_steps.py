@@ -10,6 +10,7 @@ from pamqp.commands import Connection, Queue
 from tests.support import amqp
 
 Channel = commands.Channel
+DECLARE = Queue.Declare(queue="q", exclusive=True)
 RECOVER_ASYNC = 0x003C0064  # pamqp warns of it
 CAPABILITIES = {"consumer_cancel_notify": True, "authentication_failure_close": True}
 

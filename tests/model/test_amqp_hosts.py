@@ -22,17 +22,14 @@ from tests.support.amqp_adopting import Adopting
 from tests.support.amqp_door import Message
 from tests.support.amqp_ending import NAMES
 from tests.support.amqp_host import (
-    COMMITS,
-    CONFIRMS,
     DEVICES,
     KEYS,
     KINDS,
-    Later,
-    TornError,
     deaths_of,
     number_of,
 )
-from tests.support.amqp_oracle import Copy
+from tests.support.amqp_host_client import COMMITS, CONFIRMS, Later, TornError
+from tests.support.amqp_oracle_queue import Copy
 from tests.support.amqp_streams import STREAM, StreamQueues
 from tests.support.engines import MAKERS
 from tests.support.lives import told

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pamqp import commands
 from pamqp.commands import Basic, Queue
 
-from tests.support.amqp_host import CONFIRMS, PASSING, QUEUES, Host
+from tests.support.amqp_host import PASSING, QUEUES, Host
+from tests.support.amqp_host_client import CONFIRMS
 
 LEASED = "e0"
 OWNED = ("x0", "x1")  # each is the exclusive queue of the client of its number

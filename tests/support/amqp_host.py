@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from random import Random
 
-from pamqp.commands import Basic, Exchange, Queue, Tx
+from pamqp.commands import Basic, Exchange, Queue
 
 from core.store.embedded import EmbeddedEngine
 from gateway.amqp.inventory import count_messages
 from gateway.amqp.policies import Policy
-from tests.support.amqp_door import AmqpWorld, Message
-from tests.support.amqp_oracle import Oracle, Taker
+from tests.support.amqp_door import Message
+from tests.support.amqp_host_client import CONFIRMS, Client, Later
+from tests.support.amqp_oracle import Oracle
+from tests.support.amqp_oracle_queue import Taker
 from tests.support.full_engine import FullEngine
 from tests.support.mqtt_door import NOW_MS
 
@@ -20,7 +22,6 @@ KINDS = {"direct": "direct", "fan": "fanout", "topic": "topic", "headers": "head
 KEYS = ("a", "b", "a.b")
 DEVICES = "amq.topic"  # what MQTT clients publish to
 TRIES = 9
-CONFIRMS, COMMITS = 1, 2  # channels
 
 
 def number_of(message):
@@ -30,50 +31,6 @@ def number_of(message):
 def deaths_of(message):
     headers = message.properties.headers or {}
     return [(one["reason"], one["queue"], one["count"]) for one in headers.get("x-death", [])]
-
-
-class Client:
-    """One connection, what it has, and what it waits for."""
-
-    def __init__(self, world, number):
-        self.number = number
-        self.peer = world.client(channels=2)
-        self.peer.confirms()
-        self.peer.call(Tx.Select(), COMMITS)
-        self.expected = {}  # by confirm tag, in this step: whether it is refused, and returned, and the number
-        self.held = {}  # by channel and tag: queue, uid, consumer
-        self.consumers = {}  # by consumer tag: queue, channel, whether no_ack
-        self.published = 0
-        self.tags = 0
-        self.buffer = []
-
-    def take(self):
-        found, self.buffer = self.buffer + self.peer.take(), []
-        return found
-
-
-class TornError(Exception):
-    """The process is killed here."""
-
-
-class Later(AmqpWorld):
-    """A world that begins at a moment, and breaks off after so many steps where `fuse` says so."""
-
-    def __init__(self, data_dir, begin_ms, **options):
-        self.begin_ms = begin_ms
-        self.fuse = None
-        super().__init__(data_dir, **options)
-
-    def open(self):
-        self.now_ms = self.begin_ms
-        super().open()
-
-    def step(self):
-        if self.fuse is not None:
-            self.fuse -= 1
-            if self.fuse < 0:
-                raise TornError
-        super().step()
 
 
 class Host:

@@ -145,6 +145,17 @@ def make_settings(data_dir, **blocks):
     return GatewaySettings(**{**values, **blocks})
 
 
+def make_closed_settings(data_dir, **blocks):
+    """Return settings with all doors closed but those that `blocks` are of."""
+    closed = {
+        "mqtt": MqttSettings(listen="off"),
+        "amqp": AmqpSettings(listen="off"),
+        "rocketmq": RocketmqSettings(namesrv="off", broker="off"),
+        "admin": AdminSettings(listen="off"),
+    }
+    return make_settings(data_dir, **{**closed, **blocks})
+
+
 @asynccontextmanager
 async def running_gateway(data_dir, *, free_bytes=None, **blocks):
     """Yield a started `Gateway` on the test's own loop: `gateway.listening["mqtt"]` is a host and port.
