@@ -365,9 +365,8 @@ class SessionLoader:
 
     def _load_places(self, made: Subscription, row: SubscriptionRow) -> None:
         made.floor_slot, made.sent_slot, made.retained_slot = row.floor_slot, row.sent_slot, row.retained_slot
-        end = made.position
-        made.position = min(self._places.get(made.floor_slot), end)
-        made.dup_until = min(self._places.get(made.sent_slot), end)
+        made.dup_until = min(self._places.get(made.sent_slot), made.position)
+        made.position = min(self._places.get(made.floor_slot), made.position)
 
     def _slots_of(self, resting: Resting) -> Iterator[tuple[bytes, SubscriptionRow]]:
         """Give filter and row of each subscription at QoS 1."""
