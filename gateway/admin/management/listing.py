@@ -18,6 +18,7 @@ from gateway.admin.rosters.column import NAME, Column
 from gateway.admin.rosters.roster import Roster
 from gateway.admin.rosters.searching import Search
 from gateway.admin.steps import Steps, let_go, walk, walk_chunks
+from gateway.plain_regex import compile_plain
 from gateway.regex import compile_lines, compile_regex, is_everywhere
 
 PAGE_SIZE = 100  # RabbitMQ's
@@ -98,8 +99,9 @@ async def answer_kept(asked: Question, kind: Kind[Thing], roster: Roster[Any, Th
     matches = _matcher(asked)
     search = None
     if matches is not None:
-        lines = compile_lines(asked.name) if asked.use_regex else None
-        search = Search(matches, "" if asked.use_regex else asked.name.lower(), lines)
+        search = Search(matches, asked.name.lower())
+        if asked.use_regex:
+            search = Search(matches, "", compile_lines(asked.name), compile_plain(asked.name), asked.name)
     column = _find_column(asked, kind)
     first, end = 0, EVERYTHING
     if asked.page is not None:

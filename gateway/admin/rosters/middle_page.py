@@ -115,6 +115,8 @@ class _Band:
     def take(self, keys: Sequence[Any], numbers: Sequence[int], hits: bytearray | None) -> None:
         """Take things with these numbers, which ascend; they follow each other where `hits` says which are wanted."""
         first, last = self._first, self._last
+        if len(keys) > SOLE_MIN and self._pass_by(keys, numbers, hits):
+            return
         if hits is not None and keys:
             wanted = hits[numbers[0] : numbers[0] + len(keys)]
             if 0 in wanted:
@@ -134,6 +136,18 @@ class _Band:
             elif key == last:
                 (at_first if key == first else self._at_last).append(one)
         self._before += before
+
+    def _pass_by(self, keys: Sequence[Any], numbers: Sequence[int], hits: bytearray | None) -> bool:
+        """Pass by things that all stand before the first key, or behind the last one; return whether they do.
+
+        Things that came one after the other are often near each other in the order, too.
+        """
+        ends = keys[0], keys[len(keys) // 2], keys[-1]
+        if max(ends) < self._first and max(keys) < self._first:
+            end = numbers[0] + len(keys)
+            self._before += len(keys) if hits is None else hits.count(1, numbers[0], end)
+            return True
+        return min(ends) > self._last and min(keys) > self._last
 
     def _take_alike(self, key: Any, numbers: Sequence[int]) -> None:  # noqa: ANN401 - as above
         if key < self._first:

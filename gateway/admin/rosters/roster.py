@@ -23,11 +23,12 @@ from gateway.admin.rosters import members
 from gateway.admin.rosters.chunks import Chunks
 from gateway.admin.rosters.column import NAME, Column
 from gateway.admin.rosters.first_page import find_first
+from gateway.admin.rosters.kept_hits import KeptHits
 from gateway.admin.rosters.members import Members
 from gateway.admin.rosters.merged_rows import slice_rows
 from gateway.admin.rosters.middle_page import find_middle
 from gateway.admin.rosters.part import Part
-from gateway.admin.rosters.searching import Search, choose, find_hits, keep_both
+from gateway.admin.rosters.searching import Search, choose, keep_both
 from gateway.admin.rosters.sorting import Key, sort_numbers
 from gateway.admin.steps import PatientSteps
 
@@ -70,6 +71,7 @@ class Roster(ABC, Generic[Source, Thing]):
         self._tasks: dict[str, asyncio.Task[Order]] = {}
         self._all: Members[Source, Thing] = Members(self.sources, self.open, self.changes)
         self._orders: dict[str, Order] = {}
+        self._hits = KeptHits()
 
     @property
     def is_worn(self) -> bool:
@@ -120,7 +122,7 @@ class Roster(ABC, Generic[Source, Thing]):
         numbers: Sequence[int] = order.numbers
         fresh: Sequence[int] = range(order.until, count)
         if search is not None:
-            hits = await find_hits(search, self._all.texts, members.TEXT_COUNT, count)
+            hits = await self._hits.find(search, self._all.texts, members.TEXT_COUNT, count)
             numbers = await choose(numbers, hits, members.TEXT_COUNT)
             fresh = await choose(fresh, hits, members.TEXT_COUNT)
         fresh = await sort_numbers(fresh if dead == 0 else await self._all.choose_alive(fresh), key_of)
@@ -149,7 +151,7 @@ class Roster(ABC, Generic[Source, Thing]):
         count, dead, texts = len(self._all), self._all.dead, self._all.texts
         hits = None
         if search is not None:
-            hits = await find_hits(search, texts, members.TEXT_COUNT, count)
+            hits = await self._hits.find(search, texts, members.TEXT_COUNT, count)
         if dead:
             there = (await self._all.find_there())[:count]
             if hits is None:

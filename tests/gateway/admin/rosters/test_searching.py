@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from gateway.admin.rosters import searching
 from gateway.admin.rosters.searching import Search, choose, find_hits, keep_both
+from gateway.plain_regex import NAME_MAX, compile_plain
 from gateway.regex import compile_lines, compile_regex
 
 pytestmark = pytest.mark.asyncio
@@ -33,6 +36,33 @@ async def test_names_are_found_by_an_expression_in_any_text_as_by_asking_each(mo
     for count in (8, 7):
         hits = await find_hits(Search(matches, "", compile_lines(pattern)), texts, size, count)
         assert list(hits) == [matches(name) is not None for name in NAMES[:count]]
+
+
+@pytest.mark.parametrize("pattern", ["b$", "[^b]", "^a.*b", "ab", "^$", ".b.", "$"])
+@pytest.mark.parametrize("dense", [1, 4, 1_000])
+@pytest.mark.parametrize(("short", "at_once"), [(0, 1), (48, 2), (48, 64)])
+async def test_names_that_many_expressions_are_found_in_are_found_as_by_asking_each(
+    monkeypatch, pattern, dense, short, at_once
+):
+    monkeypatch.setattr(searching, "DENSE", dense)
+    monkeypatch.setattr(searching, "SHORT", short)
+    monkeypatch.setattr(searching, "SHORT_A_STEP", at_once)
+    draw, looked = random.Random(pattern), []
+    some = ["ab", "b", "", "aéb", "xyb", "x" * NAME_MAX + "b"]
+    names = [draw.choice(some[: draw.choice((2, 5, 6))]) for _ in range(100)]
+    texts = ["\n".join(names[at : at + 4]) for at in range(0, len(names), 4)]
+    matches, plain = compile_regex(pattern).search, compile_plain(pattern)
+
+    def look(name):
+        looked.append(name)
+        return plain(name)
+
+    for count in (100, 97):
+        hits = await find_hits(Search(matches, "", compile_lines(pattern), look), texts, 4, count)
+        assert list(hits) == [matches(name) is not None for name in names[:count]]
+    assert all(len(name) <= NAME_MAX for name in looked)
+    if pattern in {"b$", "$"}:
+        assert bool(looked) is (dense > 1 and pattern == "b$")  # where one of four is many, or any; not where all are
 
 
 async def test_marked_numbers_are_chosen_in_their_order(monkeypatch):
