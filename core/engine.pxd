@@ -11,6 +11,8 @@ cdef class Engine:
 
     cpdef Py_ssize_t next_offsets(self, Py_ssize_t start, long long[::1] out) except -1
 
+    cpdef Py_ssize_t first_offsets(self, Py_ssize_t start, long long[::1] out) except -1
+
     cpdef append_batch(self, PublishBatch batch, long long now_ms)
 
     cpdef Py_ssize_t read(

@@ -150,6 +150,10 @@ class Engine:
         """Fill `out` with what `max_offset` says of the queues from `start` on; return how many there were."""
         raise NotImplementedError
 
+    def first_offsets(self, start: int, out: array[int]) -> int:
+        """Fill `out` with what `min_offset` says of the queues from `start` on; return how many there were."""
+        raise NotImplementedError
+
     def make_route(self, topic: bytes, queue_id: int, prefix: bytes, names: Sequence[bytes]) -> Route:
         """Return the route of messages to queue `queue_id` of `topic` and to the light queues `names`.
 

@@ -19,6 +19,8 @@ cdef class EmbeddedEngine(Engine):
     @cython.locals(size=Py_ssize_t, i=Py_ssize_t)
     cpdef Py_ssize_t next_offsets(self, Py_ssize_t start, long long[::1] out) except -1
 
+    cpdef Py_ssize_t first_offsets(self, Py_ssize_t start, long long[::1] out) except -1
+
     cpdef append_batch(self, PublishBatch batch, long long now_ms)
 
     cpdef Py_ssize_t read(

@@ -97,6 +97,10 @@ class EmbeddedEngine(Engine):
             out[i] = self.store.max_offset(start + i)
         return size
 
+    def first_offsets(self, start: int, out: array[int]) -> int:
+        """Fill `out` with the first offsets that are kept of the queues from `start` on; return how many there were."""
+        return self.store.first_offsets(start, out)
+
     def make_route(self, topic: bytes, queue_id: int, prefix: bytes, names: Sequence[bytes]) -> Route:
         """Return a route; equal lists of names share their set while a caller holds it."""
         return self.store.make_route(topic, queue_id, prefix, names)

@@ -97,3 +97,9 @@ cdef class HeadIndex:
 
     @cython.locals(size=Py_ssize_t, index=Py_ssize_t, ref=Py_ssize_t)
     cpdef Py_ssize_t export_next_offsets(self, Py_ssize_t start, long long[::1] out) except -1
+
+    @cython.locals(size=Py_ssize_t, index=Py_ssize_t)
+    cpdef Py_ssize_t export_first_offsets(self, Py_ssize_t start, long long[::1] out) except -1
+
+    @cython.locals(index=Py_ssize_t)
+    cpdef put_first_offsets(self, Py_ssize_t start, Py_ssize_t count, long long[::1] out)

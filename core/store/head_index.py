@@ -320,3 +320,16 @@ class HeadIndex:
             ref = start + index
             out[index] = self.bases[2 * ref] + self.cells[4 * ref + 2]
         return size
+
+    def export_first_offsets(self, start: int, out: array[int]) -> int:
+        """Fill `out` with what `first_offset` says of the queues from `start` on; return how many there were."""
+        size = max(min(len(out), self.queue_count - start), 0)
+        for index in range(size):
+            out[index] = self.bases[2 * (start + index)]
+        return size
+
+    def put_first_offsets(self, start: int, count: int, out: array[int]) -> None:
+        """Write the first offset of each of `count` queues from `start` on that has entries here, the first to `out[0]`."""
+        for index in range(max(min(count, self.queue_count - start), 0)):
+            if self.cells[4 * (start + index) + 2] > 0:
+                out[index] = self.bases[2 * (start + index)]

@@ -32,6 +32,8 @@ cdef class MessageStore:
 
     cpdef long long max_offset(self, int queue_ref) except -1
 
+    cpdef Py_ssize_t first_offsets(self, Py_ssize_t start, long long[::1] out) except -1
+
     cpdef long long append_batch(self, PublishBatch batch, long long now_ms) except -1
 
     cdef int _check_open(self) except -1

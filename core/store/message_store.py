@@ -50,11 +50,9 @@ class MessageStore:
         recovered: Recovered,
         definitions: Definitions,
     ) -> None:
-        self.data_dir = data_dir
-        self.settings = settings
+        self.data_dir, self.settings = data_dir, settings
         self.report = recovered.report
-        self._lock = lock
-        self._segments = segments
+        self._lock, self._segments = lock, segments
         self._names = recovered.names
         self._names.limit(settings.queues_max, spared=b"%b/0" % settings.parent_topic.encode())
         self._index: QueueIndex = recovered.index
@@ -149,6 +147,10 @@ class MessageStore:
     def min_offset(self, queue_ref: int) -> int:
         """Return the first offset that is kept; `max_offset` where none is."""
         return self._index.min_offset(queue_ref)
+
+    def first_offsets(self, start: int, out: array[int]) -> int:
+        """Fill `out` with the first offsets that are kept of the queues from `start` on; return how many there were."""
+        return self._index.first_offsets(start, out)
 
     def max_offset(self, queue_ref: int) -> int:
         """Return the next offset to be given."""

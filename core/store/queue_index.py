@@ -134,6 +134,13 @@ class QueueIndex:
         self._min_offsets[queue_ref] = found
         return found
 
+    def first_offsets(self, start: int, out: array[int]) -> int:
+        """Fill `out` with what `min_offset` says of the queues from `start` on; return how many there were."""
+        size = self.head.export_first_offsets(start, out)
+        for part in reversed(self.parts):  # the oldest one has the last word
+            part.source.put_first_offsets(start, size, out)
+        return size
+
     def _first_kept(self, queue_ref: int) -> int:
         for part in self.parts:
             found = part.find(queue_ref)

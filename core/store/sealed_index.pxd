@@ -26,6 +26,9 @@ cdef class SealedIndex(CheckedFile):
     @cython.locals(low="long long", high="long long", middle="long long", found="long long")
     cdef Py_ssize_t find_row(self, long long ref) except -2
 
+    @cython.locals(low="long long", high="long long", middle="long long", ref="long long")
+    cpdef put_first_offsets(self, Py_ssize_t start, Py_ssize_t count, long long[::1] out)
+
     @cython.locals(row=Py_ssize_t)
     cpdef find(self, long long ref)
 

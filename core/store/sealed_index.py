@@ -173,6 +173,23 @@ class SealedIndex(CheckedFile):
                 high = middle - 1
         return -1
 
+    def put_first_offsets(self, start: int, count: int, out: array[int]) -> None:
+        """Write the first offset of each of `count` queues from `start` on that is here, that of the first to `out[0]`."""
+        low = max(start - (self.ref_max - (self.row_count - 1)), 0)
+        high = min(start, self.row_count)
+        while low < high:
+            middle = (low + high) // 2
+            if (self.rows[_ROW_LONGS * middle] & _REF_MASK) < start:
+                low = middle + 1
+            else:
+                high = middle
+        while low < self.row_count:
+            ref = self.rows[_ROW_LONGS * low] & _REF_MASK
+            if ref >= start + count:
+                break
+            out[ref - start] = self.rows[_ROW_LONGS * low + 1]
+            low += 1
+
     def find(self, ref: int) -> tuple[int, int] | None:
         """Return the first queue offset and the number of entries of a queue, or None where it has none here."""
         row = self.find_row(ref)

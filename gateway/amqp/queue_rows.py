@@ -7,7 +7,7 @@ time, at some 10 ns each, and those of queues are looked up there by number.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Generator, Iterator, Reversible, Sequence, Sized
+from collections.abc import Callable, Generator, Iterator, Reversible, Sequence, Sized
 from typing import Protocol
 
 from core.broker import Broker
@@ -282,12 +282,21 @@ class QueueRows:
 
     def next_offsets_now(self, first: int, end: int) -> array[int]:
         """Return what the next offsets of the queues from one number to before another are now, 0 of unknown ones."""
+        return self._read(first, end, self._broker.engine.next_offsets, self._broker.max_offset)
+
+    def first_offsets_now(self, first: int, end: int) -> array[int]:
+        """Return the first offsets that are kept of the queues from one number to before another, 0 of unknown ones."""
+        return self._read(first, end, self._broker.engine.first_offsets, self._broker.min_offset)
+
+    def _read(
+        self, first: int, end: int, read: Callable[[int, array[int]], int], read_one: Callable[[int], int]
+    ) -> array[int]:  # fmt: skip
         offsets, ref = array("q", bytes(8 * (end - first))), self._find_row(first, end)
         if ref >= 0:
-            self._broker.engine.next_offsets(ref, offsets)
+            read(ref, offsets)
             return offsets
         for at, one in enumerate(self._refs[first:end]):
-            offsets[at] = self._broker.max_offset(one) if one >= 0 else 0
+            offsets[at] = read_one(one) if one >= 0 else 0
         return offsets
 
 

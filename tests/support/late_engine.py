@@ -245,6 +245,12 @@ class LateEngine(Engine):
             out[number] = self.max_offset(start + number)
         return size
 
+    def first_offsets(self, start, out):
+        size = max(min(len(out), self.queue_count() - start), 0)
+        for number in range(size):
+            out[number] = self.min_offset(start + number)
+        return size
+
     def read(self, queue_ref, offset, into, count_max, bytes_max):
         if self._is_away(queue_ref, offset):
             into.clear()

@@ -13,7 +13,7 @@ from typing import Any
 
 from gateway.admin.queue_ends import find_ends
 from gateway.admin.rosters.queue_columns import Flowing, Holding, Pacing, QueueColumn, Standing, key_of
-from gateway.admin.rosters.queue_parts import Tell
+from gateway.admin.rosters.queue_parts import Tell, subtract
 from gateway.admin.view import AdminView
 from gateway.amqp.inventory import count_messages
 from gateway.amqp.queues import VirtualHost
@@ -57,13 +57,14 @@ class LightColumns:
             "first_offset": Flowing(self._first_of, is_offset=True),
         }
         self.used: dict[str, Callable[[int], float]] = {
-            **{name: partial(self._end_of_light, figure) for name, figure in ENDS.items()},
-            "first_offset": broker.min_offset,
+            name: partial(self._end_of_light, figure) for name, figure in ENDS.items()
         }
         """What light queues have that are not AMQP's; one to which no message ever came has 0."""
         self.quick: dict[str, Tell] = {
             "readers": broker.reader_counts,
-            "next_offset": self._next_offsets,
+            "next_offset": partial(_read_offsets, broker.engine.next_offsets),
+            "first_offset": partial(_read_offsets, broker.engine.first_offsets),
+            "kept": self._count_kept,
             "rate_in": view.activity.rates_into,
             "door": lambda first, end: ["mqtt"] * (end - first),
             "vhost": lambda first, end: [""] * (end - first),
@@ -100,11 +101,16 @@ class LightColumns:
     def _end_of_light(self, figure: Callable[[Any], float], queue_ref: int) -> float:
         return figure(find_ends(self._broker, queue_ref))
 
-    def _next_offsets(self, first: int, end: int) -> array[int]:
-        offsets = array("q", bytes(8 * (end - first)))
-        self._broker.engine.next_offsets(first, offsets)
-        return offsets
+    def _count_kept(self, first: int, end: int) -> array[int]:
+        engine = self._broker.engine
+        return subtract(_read_offsets(engine.next_offsets, first, end), _read_offsets(engine.first_offsets, first, end))
 
     def _first_of(self, _: VirtualHost, queue: SharedQueue) -> int:
         ref = self._broker.find_queue(queue.light_name)
         return self._broker.min_offset(ref) if ref >= 0 else 0
+
+
+def _read_offsets(read: Callable[[int, array[int]], int], first: int, end: int) -> array[int]:
+    offsets = array("q", bytes(8 * (end - first)))
+    read(first, offsets)
+    return offsets

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import sub
 from typing import Any
 
 from core.broker import Broker
@@ -17,8 +18,7 @@ from gateway.admin.rosters.runs import Runs
 from gateway.amqp.queues import VirtualHost
 from gateway.inventory import text_of
 
-KEPT = frozenset({"kept", "next_offset"})
-OFFSETS = KEPT | {"first_offset"}  # columns that a next offset is the most of
+OFFSETS = frozenset({"kept", "next_offset", "first_offset"})  # columns that a next offset is the most of
 COUNTS = {
     "messages": Holding(lambda held, _: held.messages(), is_offset=True),
     "messages_ready": Holding(lambda held, _: held.ready, is_offset=True),
@@ -60,8 +60,8 @@ class AmqpPart(RowsPart[AmqpPlace]):
         """Return what queues have in a column that is quick to tell."""
         if column in SAME:
             return [self._vhost.name if column == "vhost" else "amqp"] * (end - first)
-        if column in KEPT:
-            return self._count_kept(column, first, end)
+        if column in OFFSETS:
+            return self._tell_offsets(column, first, end)
         found = self._find_told(column)
         return None if found is None else self._tell(found, first, end)
 
@@ -91,7 +91,7 @@ class AmqpPart(RowsPart[AmqpPlace]):
 
     def is_cheap(self, column: str, first: int, end: int) -> bool:
         """Return whether no queue is asked for its messages."""
-        if column in SAME:
+        if column in SAME or column in OFFSETS:
             return True
         found = self._find_told(column)
         if isinstance(found, Holding):
@@ -108,13 +108,12 @@ class AmqpPart(RowsPart[AmqpPlace]):
                     told[at] = column.tell(self._vhost, queue)
         return told
 
-    def _count_kept(self, column: str, first: int, end: int) -> Sequence[int]:
-        """Return how many messages light queues keep, or their next offsets."""
-        counts = self._rows.next_offsets_now(first, end).tolist()
-        if column == "kept" and any(counts):
-            for at, ref in enumerate(self._rows.refs(first, end)):
-                counts[at] -= self._vhost.broker.min_offset(ref) if counts[at] > 0 else 0
-        return counts
+    def _tell_offsets(self, column: str, first: int, end: int) -> Sequence[int]:
+        """Return the next offsets of light queues, the first ones that are kept, or how many messages those are."""
+        if column == "first_offset":
+            return self._rows.first_offsets_now(first, end)
+        offsets = self._rows.next_offsets_now(first, end)
+        return offsets if column == "next_offset" else subtract(offsets, self._rows.first_offsets_now(first, end))
 
     def at_most(self, column: str, first: int, end: int) -> Sequence[int] | None:
         """Return the next offsets of queues: none has more messages than ever came, but what lies in levels.
@@ -136,6 +135,11 @@ class AmqpPart(RowsPart[AmqpPlace]):
         """Return a queue with its virtual host; None where it is deleted."""
         queue = self._find(number)
         return None if queue is None else (self._vhost, queue)
+
+
+def subtract(numbers: Sequence[int], others: Sequence[int]) -> array[int]:
+    """Return by how much each of some numbers is more than the other in its place."""
+    return array("q", map(sub, numbers, others))
 
 
 class FiltersPart(Part[LightPlace]):

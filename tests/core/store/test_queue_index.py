@@ -71,6 +71,22 @@ def test_what_is_gone_leads_to_what_is_kept(index):
     assert not index.drop_oldest()
 
 
+@pytest.mark.parametrize("is_written", [False, True])
+def test_first_offsets_of_many_queues_are_what_is_said_of_each(index, is_written):
+    if is_written:
+        index.write_full(END)
+    while True:
+        for start in range(4):
+            for size in range(5):
+                out = array("q", [-7] * size)
+                count = index.first_offsets(start, out)
+                assert count == min(size, 3 - start)
+                assert list(out[:count]) == [index.min_offset(ref) for ref in range(start, start + count)]
+                assert set(out[count:]) <= {-7}
+        if not index.drop_oldest():
+            break
+
+
 def test_file_of_a_segment_that_is_not_on_disk_yet_is_not_written(index, tmp_path):
     index.write_full(END - 1)
     assert index.sealed_part(0) is not None

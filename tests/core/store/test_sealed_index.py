@@ -60,6 +60,18 @@ def test_what_was_sealed_is_read_back(tmp_path_factory, queues):
     index.close()
 
 
+@given(queues=queues_of, start=st.integers(0, 305), count=st.integers(0, 320))
+@settings(max_examples=60, deadline=None)
+def test_first_offsets_of_many_queues_are_those_that_each_has(tmp_path_factory, queues, start, count):
+    head = make_head(queues, 301)
+    index = seal(tmp_path_factory.mktemp("sealed") / "i", make_head(queues, 301))
+    for source in (head, index):
+        out = array("q", [-7] * count)
+        source.put_first_offsets(start, count, out)
+        assert list(out) == [queues[ref][0] if ref in queues else -7 for ref in range(start, start + count)]
+    index.close()
+
+
 def test_the_header_says_what_the_file_covers(tmp_path):
     index = seal(tmp_path / "i", make_head({5: (7, [1, HOLE, 3])}, 9))
     assert index.segment_base == BASE
