@@ -18,11 +18,10 @@ from typing import NamedTuple
 
 from core.broker import Broker
 from core.flows import Outflow
-from core.queues.levelled_queue import LevelledQueue
 from gateway.admin.kept_looks import KeptLooks
 from gateway.admin.steps import Steps, walk
 from gateway.admin.trail import Trail
-from gateway.amqp.inventory import count_messages
+from gateway.amqp.inventory import count_again, count_given, count_messages
 from gateway.amqp.queue_pops import GROUP
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
@@ -191,18 +190,7 @@ class QueueActivity:
     def _level_of(self, vhost: VirtualHost, queue: SharedQueue) -> Level:
         ready, unacked = count_messages(self._broker, vhost, queue)
         queue_ref = self._broker.find_queue(queue.light_name)
-        return Level(monotonic(), self.given_to(queue, queue_ref), ready, unacked, self.given_again(queue))
-
-    def given_to(self, queue: SharedQueue, queue_ref: int) -> int:
-        """Return how many messages ever came into an AMQP queue, which is that light queue."""
-        broker = self._broker
-        if queue.terms.priority_max > 0 and queue.is_open and isinstance(queue.pop, LevelledQueue):
-            return sum(map(broker.max_offset, queue.pop.refs))
-        return max(broker.max_offset(queue_ref) - queue.first_offset, 0) if queue_ref >= 0 else 0
-
-    def given_again(self, queue: SharedQueue) -> int:
-        """Return how many times consumers got messages of an AMQP queue once more, since the start."""
-        return queue.opened.again_count if queue.opened is not None and not queue.is_deleted else 0
+        return Level(monotonic(), count_given(self._broker, queue, queue_ref), ready, unacked, count_again(queue))
 
     def rate_into(self, queue_ref: int) -> float:
         """Return how many messages a second a light queue was given, of late."""

@@ -281,6 +281,18 @@ def count_messages(broker: Broker, vhost: VirtualHost, queue: SharedQueue) -> tu
     return queue.pop.ready_count, queue.pop.unacked_count
 
 
+def count_given(broker: Broker, queue: SharedQueue, queue_ref: int) -> int:
+    """Return how many messages ever came into a queue, which is that light queue."""
+    if queue.terms.priority_max > 0 and queue.is_open and isinstance(queue.pop, LevelledQueue):
+        return sum(map(broker.max_offset, queue.pop.refs))
+    return max(broker.max_offset(queue_ref) - queue.first_offset, 0) if queue_ref >= 0 else 0
+
+
+def count_again(queue: SharedQueue) -> int:
+    """Return how many times consumers got messages of a queue once more, since the start."""
+    return queue.opened.again_count if queue.opened is not None and not queue.is_deleted else 0
+
+
 def describe_queue(broker: Broker, vhost: VirtualHost, queue: SharedQueue) -> QueueEntry:
     """Return the entry of a queue; expired messages that nobody has asked for are counted for up to 10 s."""
     queue_ref = broker.find_queue(queue.light_name)
@@ -296,7 +308,7 @@ def describe_queue(broker: Broker, vhost: VirtualHost, queue: SharedQueue) -> Qu
         unacked=unacked,
         vhost=vhost.name,
         first_waiting=_find_first(broker, vhost, queue, queue_ref, min_offset) if ready or unacked else (),
-        again=queue.opened.again_count if queue.opened is not None and not queue.is_deleted else 0,
+        again=count_again(queue),
         came=_count_came(broker, queue, max_offset),
     )
 

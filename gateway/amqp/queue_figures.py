@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 
-BLOCK = 1_024  # queues; blocks in which no message is take no room, others 48 B a queue
+BLOCK = 1_024  # queues; blocks in which no message is take no room, others 56 B a queue
 _UNKNOWN = array("q", [-1]) * BLOCK
 _ZEROS = array("q", bytes(8 * BLOCK))
 
@@ -16,11 +16,12 @@ _ZEROS = array("q", bytes(8 * BLOCK))
 class FigureBlock:
     """What is known of queues whose numbers follow each other."""
 
-    __slots__ = ("body_bytes", "counted_at", "newest_ms", "oldest_ms", "ready", "seen_at")
+    __slots__ = ("body_bytes", "counted_at", "given", "newest_ms", "oldest_ms", "ready", "seen_at")
 
     def __init__(self) -> None:
         self.counted_at = _UNKNOWN[:]  # the next offset at which `ready` was so; -1: it is not known
         self.ready = _ZEROS[:]  # messages that could be taken
+        self.given = _ZEROS[:]  # that ever came
         self.seen_at = _UNKNOWN[:]  # the next offset at which the rest was so
         self.oldest_ms = _ZEROS[:]  # when the first that could be taken was stored, 0 where there is none
         self.newest_ms = _ZEROS[:]  # when the last that is kept was stored

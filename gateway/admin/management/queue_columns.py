@@ -41,10 +41,9 @@ STANDING: Mapping[str, Callable[[Sequence[SharedQueue]], Sequence[Any]]] = {
     "operator_policy": lambda queues: [_name_of(queue.ruling.operator) for queue in queues],
     "lmq.light_queue": lambda queues: [queue.light_name for queue in queues],  # in the order of their texts
 }
-OLDEST = Holding(lambda held, _: held.oldest_ms, is_seen=True)
-NEWEST = Holding(lambda held, _: held.newest_ms, is_seen=True)
+OLDEST = Holding(lambda held: held.oldest_ms, is_seen=True)
+NEWEST = Holding(lambda held: held.newest_ms, is_seen=True)
 NOTHING = rank(None)
-FindQueues = Callable[[], Sequence[SharedQueue]]
 
 
 class QueueColumns:
@@ -56,20 +55,19 @@ class QueueColumns:
 
     def __init__(self, view: AdminView) -> None:
         self._broker = view.broker
-        self._activity = view.activity
         self._columns: dict[str, QueueColumn] = {
             **{name: Standing(tell) for name, tell in STANDING.items()},
             **{name: Pacing(partial(view.activity.rates_of_many, figure)) for name, figure in RATES.items()},
-            "message_bytes": Holding(lambda held, _: list(map(mul, held.messages(), held.body_bytes)), is_seen=True),
-            "message_bytes_ready": Holding(lambda held, _: list(map(mul, held.ready, held.body_bytes)), is_seen=True),
+            "message_bytes": Holding(lambda held: list(map(mul, held.messages(), held.body_bytes)), is_seen=True),
+            "message_bytes_ready": Holding(lambda held: list(map(mul, held.ready, held.body_bytes)), is_seen=True),
             "message_bytes_unacknowledged": Holding(
-                lambda held, _: list(map(mul, held.unacked, held.body_bytes)), is_seen=True
+                lambda held: list(map(mul, held.unacked, held.body_bytes)), is_seen=True
             ),
-            "message_stats.publish": Flowing(lambda _, queue: self._given_to(queue), is_offset=True),
-            "message_stats.deliver_get": Holding(self._count_delivered),
-            "message_stats.redeliver": Flowing(lambda _, queue: view.activity.given_again(queue)),
-            "message_stats.ack": Holding(self._count_left, is_offset=True),
-            "messages_persistent": Holding(lambda held, _: held.messages(), is_offset=True),
+            "message_stats.publish": Holding(lambda held: held.given, is_offset=True),
+            "message_stats.deliver_get": Holding(_count_delivered),
+            "message_stats.redeliver": Holding(lambda held: held.again),
+            "message_stats.ack": Holding(_count_left, is_offset=True),
+            "messages_persistent": Holding(lambda held: held.messages(), is_offset=True),
             "head_message_timestamp": OLDEST,
             "idle_since": NEWEST,
             "lmq.first_offset": Flowing(self._first_of, is_offset=True),
@@ -94,24 +92,6 @@ class QueueColumns:
         found = self.find(name)
         return None if found is None else key_of(found)
 
-    def _given_to(self, queue: SharedQueue) -> int:
-        return self._activity.given_to(queue, self._broker.find_queue(queue.light_name))
-
-    def _given_to_many(self, held: Held, queues: Sequence[SharedQueue]) -> list[int]:
-        if self._broker.detours.levels.asked:
-            return list(map(self._given_to, queues))
-        given = zip(held.next_offsets, queues, strict=True)
-        return [max(offset - queue.first_offset, 0) for offset, queue in given]
-
-    def _count_delivered(self, held: Held, find_queues: FindQueues) -> list[int]:
-        queues = find_queues()
-        counts = zip(self._given_to_many(held, queues), held.ready, queues, strict=True)
-        return [max(given - ready, 0) + self._activity.given_again(queue) for given, ready, queue in counts]
-
-    def _count_left(self, held: Held, find_queues: FindQueues) -> list[int]:
-        counts = zip(self._given_to_many(held, find_queues()), held.messages(), strict=True)
-        return [max(given - count, 0) for given, count in counts]
-
     def _first_of(self, _: VirtualHost, queue: SharedQueue) -> int:
         ref = self._broker.find_queue(queue.light_name)
         return max(self._broker.min_offset(ref) if ref >= 0 else 0, queue.first_offset)
@@ -119,6 +99,15 @@ class QueueColumns:
     def _end_of(self, queue: SharedQueue) -> int:
         ref = self._broker.find_queue(queue.light_name)
         return self._broker.max_offset(ref) if ref >= 0 else 0
+
+
+def _count_delivered(held: Held) -> list[int]:
+    counts = zip(held.given, held.ready, held.again, strict=True)
+    return [max(given - ready, 0) + again for given, ready, again in counts]
+
+
+def _count_left(held: Held) -> list[int]:
+    return [max(given - count, 0) for given, count in zip(held.given, held.messages(), strict=True)]
 
 
 def _tell_arguments(name: str, queues: Sequence[SharedQueue]) -> Sequence[Any]:

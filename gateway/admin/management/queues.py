@@ -25,7 +25,7 @@ from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
 from gateway.amqp.argument_rules import QUEUE_TYPE
 from gateway.amqp.consumer import Consumer
-from gateway.amqp.inventory import count_messages
+from gateway.amqp.inventory import count_again, count_given, count_messages
 from gateway.amqp.policies import Policy, Ruling
 from gateway.amqp.queue_arguments import type_of
 from gateway.amqp.queues import VirtualHost
@@ -149,8 +149,8 @@ def find_figures(view: AdminView, vhost: VirtualHost, queue: SharedQueue) -> Fig
         end,
         ready,
         unacked,
-        activity.given_to(queue, queue_ref),
-        activity.given_again(queue),
+        count_given(broker, queue, queue_ref),
+        count_again(queue),
         activity.rates_of(vhost, queue, queue_ref),
         ends,
         queue.first_offset,

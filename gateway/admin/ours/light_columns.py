@@ -26,9 +26,9 @@ ENDS: Mapping[str, Callable[[Any], float]] = {
     "body_bytes_mean": attrgetter("body_bytes"),
 }
 SEEN = {
-    "oldest_at_ms": Holding(lambda held, _: held.oldest_ms, is_seen=True),
-    "newest_at_ms": Holding(lambda held, _: held.newest_ms, is_seen=True),
-    "body_bytes_mean": Holding(lambda held, _: held.body_bytes, is_seen=True),
+    "oldest_at_ms": Holding(lambda held: held.oldest_ms, is_seen=True),
+    "newest_at_ms": Holding(lambda held: held.newest_ms, is_seen=True),
+    "body_bytes_mean": Holding(lambda held: held.body_bytes, is_seen=True),
 }
 RATES: Mapping[str, Callable[[Any], float]] = {
     "rate_in": attrgetter("given"),

@@ -12,7 +12,7 @@ from operator import add
 from typing import NamedTuple
 
 from gateway.admin.queue_ends import NO_ENDS, find_ends_of
-from gateway.amqp.inventory import count_messages
+from gateway.amqp.inventory import count_again, count_given, count_messages
 from gateway.amqp.queue_figures import BLOCK, FigureBlock
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
@@ -31,6 +31,8 @@ class Held(NamedTuple):
     oldest_ms: Sequence[int]  # when the first ready one was stored, 0: there is none; anything where that is not asked
     newest_ms: Sequence[int]
     body_bytes: Sequence[float]  # of one message, about
+    given: Sequence[int]  # messages that ever came
+    again: Sequence[int]  # times that consumers got messages once more
 
     def messages(self) -> Sequence[int]:
         """Return how many messages each queue has, those of consumers, too."""
@@ -80,14 +82,14 @@ class HeldFigures:
         offsets = self._rows.next_offsets_now(first, end)
         nothing = _NOTHING[:count]
         if self._is_idle(offsets):
-            return Held(offsets, nothing, nothing, nothing, nothing, _NO_BYTES[:count]), ()
+            return Held(offsets, nothing, nothing, nothing, nothing, _NO_BYTES[:count], nothing, nothing), ()
         block, span = self._rows.figures.get(first // BLOCK), slice(at, at + count)
         unknown: Sequence[int] = ()
         if offsets != block.seen_at[span]:
             pairs = zip(offsets, block.seen_at[span], strict=True)
             unknown = [place for place, (offset, known) in enumerate(pairs) if offset != known]
         columns = block.ready[span], nothing, block.oldest_ms[span], block.newest_ms[span], block.body_bytes[span]
-        return Held(offsets, *columns), unknown
+        return Held(offsets, *columns, block.given[span], nothing), unknown
 
     def read(self, first: int, end: int, *, is_seen: bool) -> Held:
         """Return what lies in the queues from one number to before another; deleted ones have anything."""
@@ -99,18 +101,18 @@ class HeldFigures:
             return Held(*([*low, *high] for low, high in zip(*pieces, strict=True)))  # type: ignore[arg-type] # by column
         offsets = self._rows.next_offsets_now(first, end)
         if self._is_idle(offsets):
-            return Held(offsets, offsets, offsets, offsets, offsets, _NO_BYTES[:count])
+            return Held(offsets, offsets, offsets, offsets, offsets, _NO_BYTES[:count], offsets, offsets)
         block = self._rows.figures.get(first // BLOCK)
         known = (block.seen_at if is_seen else block.counted_at)[at : at + count]
-        unacked = _NOTHING[:count]
+        unacked, again = _NOTHING[:count], _NOTHING[:count]
         if offsets != known:
             for place, offset in enumerate(offsets):
                 if offset != known[place]:
                     unacked[place] = self._ask(block, first + place, offset, is_seen=is_seen)
+                    again[place] = count_again(self._rows.queues[first + place])
         span = slice(at, at + count)
-        return Held(
-            offsets, block.ready[span], unacked, block.oldest_ms[span], block.newest_ms[span], block.body_bytes[span]
-        )
+        seen = block.oldest_ms[span], block.newest_ms[span], block.body_bytes[span]
+        return Held(offsets, block.ready[span], unacked, *seen, block.given[span], again)
 
     def pick(self, numbers: Sequence[int], *, is_seen: bool) -> Held | None:
         """Return what lies in queues with these numbers, wherever they are; None where one of them has to be asked."""
@@ -118,16 +120,16 @@ class HeldFigures:
         if self._vhost.broker.detours.levels.asked:
             return None
         figures, broker, find_ref = self._rows.figures, self._vhost.broker, self._rows.ref
-        found: list[tuple[int, int, int, int, int, float]] = []
+        found: list[tuple[int, int, int, int, int, float, int, int]] = []
         for number in numbers:
             ref, at = find_ref(number), number % BLOCK
             offset = broker.max_offset(ref) if ref >= 0 else 0
             block = figures.find(number // BLOCK)
             if not offset:
-                found.append((0, 0, 0, 0, 0, 0.0))
+                found.append((0, 0, 0, 0, 0, 0.0, 0, 0))
             elif block is not None and offset == (block.seen_at if is_seen else block.counted_at)[at]:
                 row = block.ready[at], 0, block.oldest_ms[at], block.newest_ms[at], block.body_bytes[at]
-                found.append((offset, *row))
+                found.append((offset, *row, block.given[at], 0))
             else:
                 return None
         return Held(*zip(*found, strict=True)) if found else None
@@ -155,7 +157,7 @@ class HeldFigures:
             offset = broker.max_offset(ref) if ref >= 0 else 0
             if block is not None and offset == (block.seen_at if is_seen else block.counted_at)[at]:
                 seen = (block.oldest_ms[at],), (block.newest_ms[at],), (block.body_bytes[at],)
-                return Held((offset,), (block.ready[at],), (0,), *seen)
+                return Held((offset,), (block.ready[at],), (0,), *seen, (block.given[at],), (0,))
             return self.read(number, number + 1, is_seen=is_seen)
         queue_ref = broker.find_queue(queue.light_name)
         ready, unacked = count_messages(broker, vhost, queue)
@@ -167,6 +169,8 @@ class HeldFigures:
             [ends.oldest_at_ms or 0],
             [ends.newest_at_ms or 0],
             [ends.body_bytes],
+            [count_given(broker, queue, queue_ref)],
+            [count_again(queue)],
         )
 
     def _ask(self, block: FigureBlock, number: int, offset: int, *, is_seen: bool) -> int:
@@ -178,7 +182,7 @@ class HeldFigures:
         else:
             ready, unacked = count_messages(broker, self._vhost, queue)
             is_still = is_still and queue.opened is None and (queue.is_open or not offset)
-        block.ready[at] = ready
+        block.ready[at], block.given[at] = ready, count_given(broker, queue, self._rows.ref(number))
         block.counted_at[at] = offset if is_still else -1
         if is_seen:
             ends = find_ends_of(broker, self._vhost, queue)

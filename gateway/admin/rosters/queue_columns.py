@@ -32,12 +32,9 @@ class Flowing(NamedTuple):
 
 
 class Holding(NamedTuple):
-    """A column that follows from what lies in a queue; told that of some queues, and where it asks for them the queues.
+    """A column that follows from what lies in a queue: 0 where nothing ever came to it."""
 
-    Where nothing ever came to a queue it has 0.
-    """
-
-    tell: Callable[[Held, Callable[[], Sequence[SharedQueue]]], Sequence[float]]
+    tell: Callable[[Held], Sequence[float]]
     is_seen: bool = False  # the messages are looked at, besides that they are counted
     is_offset: bool = False  # as of `Flowing`
 
@@ -67,5 +64,4 @@ def key_of(column: QueueColumn) -> Key:
 
 
 def _tell_held(column: Holding, vhost: VirtualHost, queue: SharedQueue) -> float:
-    held = HeldFigures(vhost).read_one(queue, is_seen=column.is_seen)
-    return column.tell(held, lambda: [queue])[0]
+    return column.tell(HeldFigures(vhost).read_one(queue, is_seen=column.is_seen))[0]

@@ -20,9 +20,9 @@ from gateway.inventory import text_of
 
 OFFSETS = frozenset({"kept", "next_offset", "first_offset"})  # columns that a next offset is the most of
 COUNTS = {
-    "messages": Holding(lambda held, _: held.messages(), is_offset=True),
-    "messages_ready": Holding(lambda held, _: held.ready, is_offset=True),
-    "messages_unacknowledged": Holding(lambda held, _: held.unacked, is_offset=True),
+    "messages": Holding(lambda held: held.messages(), is_offset=True),
+    "messages_ready": Holding(lambda held: held.ready, is_offset=True),
+    "messages_unacknowledged": Holding(lambda held: held.unacked, is_offset=True),
 }
 SAME = frozenset({"vhost", "door"})  # columns that all queues of a virtual host have the same in
 LOOKS_A_STEP = 1_024  # keys, of which most cost 0.1 us
@@ -73,7 +73,7 @@ class AmqpPart(RowsPart[AmqpPlace]):
             return self._ask_used(column, first, end)
         if isinstance(column, Holding):
             held = self._held.read(first, end, is_seen=column.is_seen)
-            return column.tell(held, lambda: self._rows.queues[first:end])
+            return column.tell(held)
         if isinstance(column, Pacing):
             return column.tell(lambda: self._rows.queues[first:end], self._rows.refs(first, end))
         return column.tell(self._rows.queues[first:end])
@@ -87,7 +87,7 @@ class AmqpPart(RowsPart[AmqpPlace]):
         if isinstance(found, Standing):
             return found.tell([queues[number] for number in numbers])
         held = self._held.pick(numbers, is_seen=found.is_seen)
-        return None if held is None else found.tell(held, lambda: [queues[number] for number in numbers])
+        return None if held is None else found.tell(held)
 
     def is_cheap(self, column: str, first: int, end: int) -> bool:
         """Return whether no queue is asked for its messages."""

@@ -81,6 +81,11 @@ async def test_messages_that_a_consumer_has_are_told_each_time(tmp_path, asked):
         queue.pop.ack_many(array("q", offsets), 2)
         found = held.read(0, 1, is_seen=False)
         assert (list(found.ready), list(found.unacked)) == ([1], [0])
+        assert (list(found.given), list(found.again)) == ([3], [0])
+        assert queue.pop.take(stored, 1, 1 << 20, 0, 0) == 1
+        queue.pop.nack(stored.queue_offset[0])
+        assert queue.pop.take(stored, 1, 1 << 20, 0, 0) == 1
+        assert (list(held.read(0, 1, is_seen=False).again), queue.pop.again_count) == ([1], 1)
 
 
 async def test_what_is_told_of_one_queue_is_what_is_told_of_many(tmp_path):
@@ -103,31 +108,32 @@ async def test_whatever_happens_to_queues_is_in_what_is_told_next(tmp_path, monk
     """Each queue is a list of bodies here; what the gateway tells is compared with it after each step."""
     monkeypatch.setattr(held_figures, "BLOCK", 4)  # so that queues are in several blocks
     monkeypatch.setattr("gateway.amqp.queue_figures.BLOCK", 4)
-    draw, bodies = random.Random(seed), {}
+    draw, bodies, given = random.Random(seed), {}, {}
     names = [f"q{number}" for number in range(7)]
     for _ in range(3):  # the gateway is started again between two rounds
         async with managed_gateway(tmp_path) as (gateway, client):
             vhost = gateway.doors["amqp"].vhost
             for _ in range(25):
-                await _do_one(draw, client, bodies, draw.choice(names))
+                await _do_one(draw, client, bodies, given, draw.choice(names))
                 held = _number(vhost)
                 begin = draw.randrange(len(vhost.rows)) if len(vhost.rows) else 0
                 if draw.random() < 0.3 and begin < len(vhost.rows):
                     for _ in held.take_in(begin - begin % 4, min(begin - begin % 4 + 4, len(vhost.rows))):
                         pass
-                _compare(vhost, held, bodies, is_seen=draw.random() < 0.7)
+                _compare(vhost, held, bodies, given, is_seen=draw.random() < 0.7)
 
 
-async def _do_one(draw, client, bodies, name):
+async def _do_one(draw, client, bodies, given, name):
     what = draw.choice(["publish", "publish", "publish", "get", "give back", "purge", "delete", "rule"])
     if name not in bodies:
         made = {"durable": True, "arguments": LEVELS if name == "q0" else {}}
         assert (await client.put(f"/api/queues/%2F/{name}", json=made)).is_success
-        bodies[name] = []
+        bodies[name], given[name] = [], 0
     elif what == "publish":
         body = "x" * draw.randrange(1, 40)
         await publish(client, "amq.default", name, body, {"delivery_mode": 2})
         bodies[name].append(len(body))
+        given[name] += 1
     elif what in {"get", "give back"} and name != "q0":  # by its levels messages stay in their order here
         got = await _get(client, name, "ack_requeue_false" if what == "get" else "ack_requeue_true", 2)
         assert [one["payload_bytes"] for one in got] == bodies[name][:2]
@@ -144,13 +150,15 @@ async def _do_one(draw, client, bodies, name):
         await client.put(f"/api/policies/%2F/{draw.choice('ab')}", json=rule)
 
 
-def _compare(vhost, held, bodies, *, is_seen):
+def _compare(vhost, held, bodies, given, *, is_seen):
     queues, found = vhost.rows.queues, held.read(0, len(vhost.rows), is_seen=is_seen)
     rows = {queue.name: at for at, queue in enumerate(queues) if not queue.is_deleted}
     assert rows.keys() == bodies.keys()
     for name, at in rows.items():
         has = bodies[name]
         assert (name, found.ready[at], found.unacked[at]) == (name, len(has), 0)
+        if name != "q0":  # its levels count from their own beginning
+            assert (name, found.given[at]) == (name, given[name])
         if is_seen:
             assert (found.oldest_ms[at] > 0) is bool(has)
             # What was given back stands first, and is alone looked at then.
