@@ -329,7 +329,7 @@ class HeadIndex:
         return size
 
     def put_first_offsets(self, start: int, count: int, out: array[int]) -> None:
-        """Write the first offset of each of `count` queues from `start` on that has entries here, the first to `out[0]`."""
+        """Write the first offsets of those of `count` queues from `start` on that have any, of `start` to `out[0]`."""
         for index in range(max(min(count, self.queue_count - start), 0)):
             if self.cells[4 * (start + index) + 2] > 0:
                 out[index] = self.bases[2 * (start + index)]

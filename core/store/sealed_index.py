@@ -174,7 +174,7 @@ class SealedIndex(CheckedFile):
         return -1
 
     def put_first_offsets(self, start: int, count: int, out: array[int]) -> None:
-        """Write the first offset of each of `count` queues from `start` on that is here, that of the first to `out[0]`."""
+        """Write the first offsets of those of `count` queues from `start` on that are here, of `start` to `out[0]`."""
         low = max(start - (self.ref_max - (self.row_count - 1)), 0)
         high = min(start, self.row_count)
         while low < high:

@@ -68,7 +68,6 @@ class HeadLooks:
             if known is None or known.rows is not vhost.rows:
                 known = self._hosts[vhost] = Host(vhost, vhost.rows, array("q"), 0)
             yield from known.rows.take_in()
-            vhost.rows.note_opened(vhost.pops.opened)
             yield from known.rows.read_names()  # lists are asked for when somebody is in a hurry
             count = len(known.rows)
             known.done.extend(array("q", [_NOT_LOOKED]) * (count - len(known.done)))

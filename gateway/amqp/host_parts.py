@@ -13,7 +13,7 @@ from gateway.amqp.head_expiries import HeadExpiries
 from gateway.amqp.leases import Leases
 from gateway.amqp.policies import Policies
 from gateway.amqp.queue_pops import QueuePops
-from gateway.amqp.shared_queue import TAKE_COUNT_MAX
+from gateway.amqp.shared_queue import TAKE_COUNT_MAX, SharedQueue
 from gateway.runtime.chores import Chores
 
 TABLE = "amqp"
@@ -36,9 +36,9 @@ class HostParts:
         self.delays = Delays(broker, find_vhost)
         self.expiries = HeadExpiries(broker)
         self.leases = Leases()
-        self.pops = self.make_pops()
+        self.pops = QueuePops(broker)
         self.policies = Policies(broker)
 
-    def make_pops(self) -> QueuePops:
-        """Return what opens the queues of one virtual host."""
-        return QueuePops(self.broker)
+    def make_pops(self, note_opened: Callable[[SharedQueue], None]) -> QueuePops:
+        """Return what opens the queues of one virtual host, and tells each that it opens."""
+        return QueuePops(self.broker, note_opened)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 from core.broker import Broker
 from core.errors import LmqError
@@ -28,14 +28,15 @@ class QueuePops:
 
     Args:
         broker: Where they are.
+        note_opened: Is told each queue that is opened, or begins anew.
     """
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, note_opened: Callable[[Any], None] | None = None) -> None:
         self._broker = broker
         self._bytes = broker.table(BYTES_TABLE)
         self._first_places = broker.table(LEVELS_TABLE)
         self._counting: StoredBatch | None = None  # made when bytes are counted
-        self.opened: list[object] = []  # queues that were opened since somebody last took note of it
+        self.note_opened = note_opened or _note_nothing
 
     def open(self, light_name: bytes, terms: QueueTerms, start_offset: int | None = None) -> Shared:
         """Return what is taken and done in a light queue; a new one begins at `start_offset`."""
@@ -151,6 +152,10 @@ class QueuePops:
             self._broker.lifetimes.drop(name)
             self._broker.pop.drop(name, GROUP)
             self._bytes.delete(name)
+
+
+def _note_nothing(_queue: object) -> None:
+    """Nobody keeps what is known of queues."""
 
 
 def _tell_opened(on_opened: Callable[[int], None], queue_ref: int, error: LmqError | None) -> None:

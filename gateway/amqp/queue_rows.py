@@ -159,16 +159,12 @@ class QueueRows:
             self.gone.append(row)
             self.figures.end(row)
 
-    def note_opened(self, opened: list[object]) -> None:
-        """Know nothing any more of what some queues hold, and that they may be read; the list is empty then."""
-        if self.is_retired:  # those who took its place have to know
-            return
-        for queue in opened:
-            row = queue.row if isinstance(queue, SharedQueue) else -1
-            if 0 <= row < len(self.queues) and self.queues[row] is queue:
-                self.figures.forget(row)
-                self._in_use[row] = self.touched[row] = 1
-        opened.clear()
+    def note_opened(self, queue: SharedQueue) -> None:
+        """Know nothing any more of what a queue holds, and that it may be read; of one without a number nothing is."""
+        row = queue.row
+        if 0 <= row < len(self.queues) and self.queues[row] is queue:
+            self.figures.forget(row)
+            self._in_use[row] = self.touched[row] = 1
 
     def find_in_use(self, first: int, end: int) -> list[int]:
         """Return the numbers, from one to before another, of queues that are opened or may have readers."""

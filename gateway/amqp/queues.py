@@ -93,7 +93,7 @@ class VirtualHost:
         self._passing_names = PassingNames(name.encode())
         self.dead_letters = DeadLetters(broker, self, parts.desk)
         self.delays, self._expiries = parts.delays, parts.expiries
-        self.pops = parts.make_pops()
+        self.pops = parts.make_pops(lambda queue: self.rows.note_opened(queue))  # noqa: PLW0108 - others take their place
         self._refusals = Refusals(broker, self.stored, self.pops, self.dead_letters, self._expiries)
         self._opening = QueueOpening(broker, name, self.pops, self._refusals)
         self._leases = parts.leases
@@ -160,7 +160,7 @@ class VirtualHost:
         for queue in self:
             ruling = self._rule_queue(queue.name, queue.arguments)
             if not queue.is_deleted and hold_queue_to(queue, ruling, self._refusals):
-                self.pops.opened.append(queue)  # nothing is known of it as it is now
+                self.rows.note_opened(queue)  # nothing is known of it as it is now
                 self.use(queue)
             if queue.is_watched and not queue.is_deleted:
                 self.open(queue)

@@ -123,7 +123,7 @@ class SharedQueue(Reader):
         """What is taken and done in it, opened on first use: a queue that nobody uses costs little."""
         if self.opened is None:
             self.opened = self._open(is_new=False)
-            self._pops.opened.append(self)
+            self._pops.note_opened(self)
         return self.opened
 
     def rest(self) -> None:
@@ -150,8 +150,7 @@ class SharedQueue(Reader):
     def start_empty(self) -> None:
         """Begin after what the light queue holds: a new queue of an old name does not see the old one's messages."""
         self.first_offset = self._broker.max_offset(self._broker.intern_queue(self.light_name))
-        if self.row >= 0:  # somebody asked what lies in it before, and was told of another's of this name
-            self._pops.opened.append(self)
+        self._pops.note_opened(self)  # who asked what lies in it before was told of another's of this name
         if self.is_watched or self.is_stream or self.terms.priority_max > 0:
             self.opened = self._open(is_new=True)  # any other is opened with its first message or consumer
 

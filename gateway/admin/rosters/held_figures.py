@@ -60,7 +60,6 @@ class HeldFigures:
             end: The number behind the last one.
             is_seen: Whether moments and lengths are wanted, too.
         """
-        self._rows.note_opened(self._vhost.pops.opened)
         at, count = first % BLOCK, end - first
         if at + count > BLOCK:
             middle = first - at + BLOCK
@@ -77,7 +76,6 @@ class HeldFigures:
 
     def glance(self, first: int, end: int) -> tuple[Held, Sequence[int]]:
         """Return what is known of the queues of one block, and the places in it of those of which not all is known."""
-        self._rows.note_opened(self._vhost.pops.opened)
         at, count = first % BLOCK, end - first
         offsets = self._rows.next_offsets_now(first, end)
         nothing = _NOTHING[:count]
@@ -93,7 +91,6 @@ class HeldFigures:
 
     def read(self, first: int, end: int, *, is_seen: bool) -> Held:
         """Return what lies in the queues from one number to before another; deleted ones have anything."""
-        self._rows.note_opened(self._vhost.pops.opened)
         at, count = first % BLOCK, end - first
         if at + count > BLOCK:
             middle = first - at + BLOCK
@@ -116,7 +113,6 @@ class HeldFigures:
 
     def pick(self, numbers: Sequence[int], *, is_seen: bool) -> Held | None:
         """Return what lies in queues with these numbers, wherever they are; None where one of them has to be asked."""
-        self._rows.note_opened(self._vhost.pops.opened)
         if self._vhost.broker.detours.levels.asked:
             return None
         figures, broker, find_ref = self._rows.figures, self._vhost.broker, self._rows.ref
@@ -149,7 +145,6 @@ class HeldFigures:
 
     def read_one(self, queue: SharedQueue, *, is_seen: bool) -> Held:
         """Return what lies in one queue, which may have no number yet."""
-        self._rows.note_opened(self._vhost.pops.opened)
         number, broker, vhost = queue.row, self._vhost.broker, self._vhost
         if 0 <= number < len(self._rows) and self._rows.queues[number] is queue:
             block, at = self._rows.figures.find(number // BLOCK), number % BLOCK

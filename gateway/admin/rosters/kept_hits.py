@@ -1,4 +1,4 @@
-"""Which names of a long list are wanted, kept for the searches of late: a name stays the same, so each is asked once."""
+"""Which names of a long list are wanted, kept for the searches of late: a name stays the same for good."""
 
 from __future__ import annotations
 

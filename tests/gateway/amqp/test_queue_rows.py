@@ -327,7 +327,6 @@ def test_queues_that_are_opened_or_read_are_found_until_nobody_uses_them(world):
     take_in(rows)
 
     def in_use():
-        rows.note_opened(vhost.pops.opened)
         return [rows.queues[number].name for number in rows.find_in_use(0, len(rows))]
 
     assert in_use() == ["c", "s"]  # one looks after its length, and nobody opens a stream to read it
@@ -347,14 +346,24 @@ def test_a_queue_that_has_a_number_before_it_is_open_is_found_once_it_is(world):
     peer.begin(amqp.method(1, Queue.Declare(queue="p", arguments={"x-max-priority": 2})))
     take_in(vhost.rows)
     world.turn()
-    vhost.rows.note_opened(vhost.pops.opened)
     assert [vhost.rows.queues[number].name for number in vhost.rows.find_in_use(0, 1)] == ["p"]
 
 
-def test_rows_that_others_took_the_place_of_leave_it_to_those_to_note_what_is_opened(world):
-    world.client().declare("a")
-    rows = world.amqp.vhost.rows
-    take_in(rows)
-    rows.is_retired, opened = True, [rows.queues[0]]
-    rows.note_opened(opened)
-    assert len(opened) == 1
+def test_what_is_opened_is_noted_by_the_rows_that_took_the_place_of_others(world):
+    peer, vhost = world.client(), world.amqp.vhost
+    peer.declare("a")
+    take_in(old := vhost.rows)
+    old.is_retired, vhost.rows = True, QueueRows(world.broker, vhost)
+    take_in(vhost.rows)
+    world.client().consume("a", no_ack=False)
+    assert vhost.rows.find_in_use(0, 1) == [0]
+    assert old.find_in_use(0, 1) == []
+
+
+def test_a_queue_that_is_opened_before_it_has_a_number_is_found_once_it_has_one(world):
+    peer, vhost = world.client(), world.amqp.vhost
+    for name in "ab":
+        peer.declare(name)
+    world.client().consume("b", no_ack=False)
+    take_in(vhost.rows)
+    assert vhost.rows.find_in_use(0, 2) == [1]
