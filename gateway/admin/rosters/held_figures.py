@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from operator import add
 from typing import NamedTuple
 
-from gateway.admin.queue_ends import NO_ENDS, find_ends_of
+from gateway.admin.queue_ends import NO_ENDS, find_ends_of, find_resting
 from gateway.amqp.inventory import count_again, count_given, count_messages
 from gateway.amqp.queue_figures import BLOCK, FigureBlock
 from gateway.amqp.queues import VirtualHost
@@ -172,6 +172,8 @@ class HeldFigures:
         """Note what lies in a queue; return how many messages of it consumers have."""
         broker, queue, at = self._vhost.broker, self._rows.queues[number], number % BLOCK
         is_still = queue.opened is None and not queue.terms.priority_max
+        if is_seen and is_still and self._see_resting(block, number, offset):
+            return 0
         if is_still and not (is_seen or queue.is_open or self._vhost.pops.knows(queue.light_name)):
             ready, unacked = self._count_untouched(number, offset), 0
         else:
@@ -184,8 +186,30 @@ class HeldFigures:
             block.oldest_ms[at], block.newest_ms[at] = ends.oldest_at_ms or 0, ends.newest_at_ms or 0
             block.body_bytes[at] = ends.body_bytes
             is_here = ends.oldest_at_ms is not None or not ready  # else it is on its way
-            block.seen_at[at] = offset if is_still and is_here else -1
+            block.seen_at[at] = offset if is_still and queue.opened is None and is_here else -1
         return unacked
+
+    def _see_resting(self, block: FigureBlock, number: int, offset: int) -> bool:
+        """Note all of a queue that nobody has opened, with messages and none in flight; return whether it is so.
+
+        It is what is said below of any queue, at half the cost: nothing is asked twice.
+        """
+        vhost, broker, queue, at = self._vhost, self._vhost.broker, self._rows.queues[number], number % BLOCK
+        ref = self._rows.ref(number)
+        first = broker.min_offset(ref) if ref >= 0 else 0
+        if queue.is_deleted or ref < 0 or offset <= first:
+            return False
+        vhost.open(queue)
+        place = vhost.pops.resting_at(queue.light_name, queue.first_offset) if queue.is_open else -1
+        if place < 0 or queue.opened is not None:
+            return False
+        ready, ends = max(offset - max(place, first), 0), find_resting(broker, ref, place, queue.first_offset)
+        block.ready[at], block.given[at] = ready, max(offset - queue.first_offset, 0)
+        block.oldest_ms[at], block.newest_ms[at] = ends.oldest_at_ms or 0, ends.newest_at_ms or 0
+        block.body_bytes[at] = ends.body_bytes
+        block.counted_at[at] = offset
+        block.seen_at[at] = -1 if ready and ends.oldest_at_ms is None else offset  # else it is on its way
+        return True
 
     def _count_untouched(self, number: int, offset: int) -> int:
         """Return how many messages there are in a queue in which nothing was ever taken: it is not opened for that."""

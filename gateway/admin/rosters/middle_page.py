@@ -147,7 +147,7 @@ class _Band:
             end = numbers[0] + len(keys)
             self._before += len(keys) if hits is None else hits.count(1, numbers[0], end)
             return True
-        return min(ends) > self._last and min(keys) > self._last
+        return bool(min(ends) > self._last and min(keys) > self._last)
 
     def _take_alike(self, key: Any, numbers: Sequence[int]) -> None:  # noqa: ANN401 - as above
         if key < self._first:

@@ -20,13 +20,13 @@ LEVELS = {"x-max-priority": 2}
 def asked(monkeypatch):
     """The names of the queues that were asked, in order."""
     names = []
-    count = held_figures.count_messages
+    ask = HeldFigures._ask
 
-    def note(broker, vhost, queue):
-        names.append(queue.name)
-        return count(broker, vhost, queue)
+    def note(held, block, number, offset, *, is_seen):
+        names.append(held._rows.queues[number].name)
+        return ask(held, block, number, offset, is_seen=is_seen)
 
-    monkeypatch.setattr(held_figures, "count_messages", note)
+    monkeypatch.setattr(HeldFigures, "_ask", note)
     return names
 
 
