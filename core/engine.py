@@ -184,7 +184,8 @@ class Engine:
         """Append every message of `batch` that has a route, in order; `batch.ticket` is set, also with an error.
 
         Raises:
-            DiskFullError, MessageTooLargeError: `batch.appended` messages got through, the rest did not.
+            DiskFullError, MessageTooLargeError: `batch.appended` messages got through, the rest did not. None did of a
+                batch that `is_whole`.
             StoreClosedError: Nothing is taken any more.
         """
         raise NotImplementedError

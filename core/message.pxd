@@ -57,6 +57,7 @@ cdef class PublishBatch:
     cdef public list topics
     cdef public list routes
     cdef public list waits
+    cdef public bint is_whole
     cdef public int[::1] route_index
     cdef public int[::1] body_start
     cdef public int[::1] body_end

@@ -126,6 +126,7 @@ class PublishBatch:
         self.count = 0
         self.appended = 0  # messages that the append got through, `count` unless it raised
         self.ticket = 0  # the engine's ticket for the messages it took: asks whether they are stored
+        self.is_whole = False  # the append takes all messages of the batch or, with an error, none
         self.retained_count = 0  # messages with FLAG_RETAIN, counted by the codec that fills the batch
         self.buf: bytes | bytearray | memoryview = _NOTHING
         self.extra: bytes | bytearray | memoryview = _NOTHING
@@ -171,6 +172,7 @@ class PublishBatch:
         """Forget all messages and let go of the buffers."""
         self.count = 0
         self.appended = 0
+        self.is_whole = False
         self.retained_count = 0
         self.buf = _NOTHING
         self.extra = _NOTHING

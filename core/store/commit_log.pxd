@@ -2,14 +2,13 @@ import cython
 from core cimport octets
 from core.message cimport DispatchSet, PublishBatch, Route
 from core.store.head_index cimport HeadIndex
+from core.store.record_bounds cimport bound_batch, bound_record, count_entries
 from core.store.record_write cimport end_part, host_flags, magic_of, write_crc, write_fixed, write_topic
 
-cdef Py_ssize_t _PROPERTIES_BYTES_MAX
 cdef Py_ssize_t _CRC_BYTES
 cdef Py_ssize_t _BLANK_BYTES
 cdef bytes _SET_NAME
 cdef bytes _SET_TOPIC
-cdef Py_ssize_t _DECIMAL_BYTES
 cdef Py_ssize_t _HEAD_BYTES
 cdef int _HOST_FLAGS
 cdef int _NOT_DISPATCHED
@@ -84,16 +83,17 @@ cdef class CommitLog:
         const unsigned char[::1] body_buf, const unsigned char[::1] extra_buf
     ) except -1
 
-    @cython.locals(
-        dispatch=DispatchSet, body_size=Py_ssize_t, extra_size=Py_ssize_t, properties_size=Py_ssize_t, need=Py_ssize_t
-    )
+    @cython.locals(i=Py_ssize_t, most="long long", need="long long", entries="long long")
+    cdef int _make_room_for_all(self, PublishBatch batch, Py_ssize_t body_limit, Py_ssize_t extra_limit) except -1
+
+    @cython.locals(dispatch=DispatchSet, need=Py_ssize_t)
     cdef int _make_room(
         self, PublishBatch batch, Py_ssize_t i, Route route, Py_ssize_t count, Py_ssize_t body_limit,
         Py_ssize_t extra_limit
     ) except -1
 
-    @cython.locals(k=Py_ssize_t, value="long long")
-    cdef Py_ssize_t _exact_size(self, Py_ssize_t properties_size, DispatchSet dispatch, Py_ssize_t count) except -1
+    @cython.locals(body_size=Py_ssize_t)
+    cdef int _check(self, PublishBatch batch, Py_ssize_t i, Py_ssize_t body_limit, Py_ssize_t extra_limit) except -1
 
     @cython.locals(head=HeadIndex, refs="int[::1]", k=Py_ssize_t)
     cdef Py_ssize_t _write_dispatch(self, unsigned char[::1] dst, Py_ssize_t at, DispatchSet dispatch) except -1

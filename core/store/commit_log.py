@@ -10,7 +10,6 @@ from collections.abc import Callable
 from core import octets
 from core.errors import MessageTooLargeError
 from core.message import DispatchSet, PublishBatch, Route
-from core.properties import DISPATCH_SET, PROPERTIES_BYTES_MAX
 from core.reserved import DISPATCH_SET_TOPIC
 from core.store.dispatch_set import SET_HEADER_BYTES, SET_VERSION
 from core.store.head_index import HeadIndex
@@ -20,7 +19,6 @@ from core.store.layout import (
     DEFAULT_STORE_HOST,
     MAGIC_BLANK,
     PAGE_BYTES,
-    RECORD_BYTES_MIN,
     SYS_BORN_V6,
     SYS_NOT_DISPATCHED,
     SYS_STORE_V6,
@@ -28,6 +26,7 @@ from core.store.layout import (
     UNIT_GOES_ON,
     UNIT_SHIFT,
 )
+from core.store.record_bounds import HEAD_BYTES, SET_NAME, bound_batch, bound_record, count_entries
 from core.store.record_write import end_part, host_flags, magic_of, write_crc, write_fixed, write_topic
 from core.store.segments import Segments
 
@@ -37,13 +36,11 @@ SET_SHARE = 64  # ... but no sooner than after so many times its own size
 NEVER = 1 << 62  # a physical offset that no log comes to
 TOUCHED_PAGES_MAX = 16  # made ready at once: some 30 us, and at most so many pages of zeros in a sync
 
-_PROPERTIES_BYTES_MAX = PROPERTIES_BYTES_MAX
 _CRC_BYTES = CRC_PROPERTY_BYTES
 _BLANK_BYTES = BLANK_BYTES
-_SET_NAME = DISPATCH_SET + b"\x01"
+_SET_NAME = SET_NAME
 _SET_TOPIC = DISPATCH_SET_TOPIC
-_DECIMAL_BYTES = 20  # more than any offset has: 64 bits are 19 digits
-_HEAD_BYTES = RECORD_BYTES_MIN + 1 + 24  # at most: a topic length of two bytes, two IPv6 hosts
+_HEAD_BYTES = HEAD_BYTES
 _HOST_FLAGS = SYS_BORN_V6 | SYS_STORE_V6
 _NOT_DISPATCHED = SYS_NOT_DISPATCHED
 _SET_HEADER_BYTES = SET_HEADER_BYTES
@@ -180,6 +177,7 @@ class CommitLog:
 
         Raises:
             DiskFullError, MessageTooLargeError: `batch.appended` messages got through; of that one there is no trace.
+                None did of a batch that `is_whole`.
         """
         body_buf = batch.buf
         extra_buf = batch.extra
@@ -187,6 +185,8 @@ class CommitLog:
         flags = host_flags(batch.born_host, self.store_host)
         self.store_ms = max(self.store_ms, now_ms)
         batch.appended = 0
+        if batch.is_whole:
+            self._make_room_for_all(batch, len(body_buf), len(extra_buf))
         i = 0
         while i < batch.count:
             route = routes[batch.route_index[i]]
@@ -287,49 +287,45 @@ class CommitLog:
         octets.write_u32(dst, start, at + _CRC_BYTES - start)
         return write_crc(dst, start, at)
 
+    def _make_room_for_all(self, batch: PublishBatch, body_limit: int, extra_limit: int) -> None:
+        """See to it that all messages of a batch fit into the newest segment, so that none fails after the first."""
+        for i in range(batch.count):
+            self._check(batch, i, body_limit, extra_limit)
+        most = self.segments.segment_bytes
+        need = bound_batch(batch, self.head, self.set_again_bytes, most)
+        entries = count_entries(batch)
+        if need > most:
+            raise MessageTooLargeError("batch", need, most)
+        if entries >= self.entries_max:
+            raise MessageTooLargeError("batch", entries, self.entries_max)
+        if need > self.size - self.position or self.head.entry_count + entries >= self.entries_max:
+            self._roll(need)
+
     def _make_room(
         self, batch: PublishBatch, i: int, route: Route, count: int, body_limit: int, extra_limit: int
     ) -> None:
         """See to it that the record fits, with the set it refers to, into the newest segment; check the positions."""
+        self._check(batch, i, body_limit, extra_limit)
+        need = bound_record(batch, i, route, count, self.head, 0)
+        if need > self.size - self.position or self.head.entry_count + count >= self.entries_max:
+            self._roll(need)
+        dispatch = route.dispatch
+        if count > 0 and dispatch.is_interned and not self._is_near(dispatch):
+            self._write_set(dispatch, need)
+
+    def _check(self, batch: PublishBatch, i: int, body_limit: int, extra_limit: int) -> None:
+        """Check the positions of a message, and the size of its body."""
         body_size = batch.body_end[i] - batch.body_start[i]
-        extra_size = batch.extra_end[i] - batch.extra_start[i]
         if batch.body_start[i] < 0 or body_size < 0 or batch.body_end[i] > body_limit:
             raise IndexError("a body outside its buffer")
-        if batch.extra_start[i] < 0 or extra_size < 0 or batch.extra_end[i] > extra_limit:
+        if batch.extra_start[i] < 0 or batch.extra_end[i] < batch.extra_start[i] or batch.extra_end[i] > extra_limit:
             raise IndexError("properties outside their buffer")
         if body_size > self.body_bytes_max:
             raise MessageTooLargeError("body", body_size, self.body_bytes_max)
-        dispatch = route.dispatch
-        properties_size = len(route.prefix) + len(batch.origin) + extra_size + 1 + _CRC_BYTES
-        if count > 0:
-            if dispatch.is_interned:
-                properties_size += len(_SET_NAME) + _DECIMAL_BYTES + 1
-            else:
-                properties_size += len(dispatch.text) + (_DECIMAL_BYTES + 1) * count
-        if properties_size > _PROPERTIES_BYTES_MAX:
-            properties_size = self._exact_size(properties_size, dispatch, count)
-        need = _HEAD_BYTES + body_size + len(route.topic) + properties_size + _BLANK_BYTES
-        if need > self.size - self.position or self.head.entry_count + count >= self.entries_max:
-            self._roll(need)
-        if count > 0 and dispatch.is_interned and not self._is_near(dispatch):
-            self._write_set(dispatch, need)
 
     def _is_near(self, dispatch: DispatchSet) -> bool:
         """Return whether a set's newest record is in this segment, and not too far behind."""
         return self.base <= dispatch.written_at and self.base + self.position < dispatch.again_at
-
-    def _exact_size(self, properties_size: int, dispatch: DispatchSet, count: int) -> int:
-        """Return the size of the properties with offsets as long as they are, where the bound was too large."""
-        if count > 0 and not dispatch.is_interned:
-            for k in range(count):
-                value = self.head.next_offset(dispatch.queue_refs[k])
-                properties_size -= _DECIMAL_BYTES - 1
-                while value > 9:
-                    value //= 10
-                    properties_size += 1
-        if properties_size > _PROPERTIES_BYTES_MAX:
-            raise MessageTooLargeError("properties", properties_size, _PROPERTIES_BYTES_MAX)
-        return properties_size
 
     def _write_dispatch(self, dst: bytearray | memoryview, at: int, dispatch: DispatchSet) -> int:
         """Write the properties that say which queues the record is in, and where; return the position after them."""

@@ -54,7 +54,6 @@ class Part(NamedTuple):
     end: int
     answers: bytes  # to stored sends, where their offsets are known already
     failures: bytes = b""  # to the refused sends behind them
-    is_cut: bool = False  # whether some were not
 
 
 class SendService:
@@ -167,7 +166,7 @@ class SendService:
                 break
             last = end + 1 if isinstance(error, MessageTooLargeError) else run.count
             failures = self._encode_failures(run, end, last, error, "send_failed")
-            found.append(Part(batch.ticket, first, end, answers, failures, is_cut=True))
+            found.append(Part(batch.ticket, first, end, answers, failures))
             indexes = indexes or list(batch.route_index[: run.count])
             batch.routes.append(None)
             for i in range(last):
@@ -269,7 +268,11 @@ class SendService:
         self.store(sender, run, now_ms)
 
     def _send_batch(self, sender: Sender, run: SendRun, request: Command, fields: dict[str, str], now_ms: int) -> None:
-        """Store all messages of a batch, or none where one is refused; a crash leaves all of them or none, too."""
+        """Store all messages of a batch, or none where one finds no room; a crash leaves all of them or none, too.
+
+        Raises:
+            CommandRefusedError, LmqError: None is stored.
+        """
         try:
             items = list(decode_batch(bytes(request.body)))
         except RecordError as error:
@@ -293,26 +296,24 @@ class SendService:
         for decision in decisions:
             if isinstance(decision, CommandRefusedError):
                 raise decision
+        run.batch.is_whole = True
         self._broker.keep_together(on=True)
         try:
-            parts = self._append(sender, run, now_ms)
+            self._broker.publish_batch(run.batch, now_ms)
         finally:
             self._broker.keep_together(on=False)
-        batch = run.batch
-        if any(part.is_cut for part in parts) or any(batch.routes[i] is None for i in batch.route_index[: run.count]):
-            raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, "not all messages of the batch could be stored")
         if self._places_late:
-            encode = partial(self._encode_batch, sender, run, request, parts[0])
-            self.answers.write_when_placed(sender.write, run, batch.ticket, encode)
-        elif not request.is_one_way:
-            self.answers.write_when_safe(sender.write, _batch_answer(sender, run, request), batch.ticket)
+            encode = partial(self._encode_batch, sender, run, request)
+            self.answers.write_when_placed(sender.write, run, run.batch.ticket, encode)
+            return
+        self._encode_answers(sender, run, None, 0, run.count)
+        if not request.is_one_way:
+            self.answers.write_when_safe(sender.write, _batch_answer(sender, run, request), run.batch.ticket)
 
-    def _encode_batch(
-        self, sender: Sender, run: SendRun, request: Command, part: Part, error: LmqError | None
-    ) -> bytes:
+    def _encode_batch(self, sender: Sender, run: SendRun, request: Command, error: LmqError | None) -> bytes:
         """Return the one answer to a batch, whose offsets are known unless it is lost."""
         if error is None:
-            self._encode_answers(sender, run, None, part.first, part.end)
+            self._encode_answers(sender, run, None, 0, run.count)
             return b"" if request.is_one_way else _batch_answer(sender, run, request)
         self._metrics.refuse("not_stored")
         return b"" if request.is_one_way else _encode_refusal(run, 0, response_code_of(error), str(error))

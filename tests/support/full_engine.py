@@ -16,6 +16,9 @@ class FullEngine(EmbeddedEngine):
             super().append_batch(batch, now_ms)
             return
         count = batch.count
+        if batch.is_whole and count > self.left:
+            batch.appended, batch.ticket = 0, self.store.written_until
+            raise DiskFullError("full")
         batch.count = min(count, self.left)
         super().append_batch(batch, now_ms)
         batch.count = count

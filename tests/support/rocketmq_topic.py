@@ -147,9 +147,7 @@ class Topic:
         if answer.code == 0:
             self.pending += made
         else:
-            assert self.is_full, answer.remark
-            for one in made[: len(made) - 1]:  # the first of a batch may have found room
-                self.unsure[one.key].append(one.body)
+            assert self.is_full, answer.remark  # and nothing of it is there
         self.come()
 
     def is_torn(self):

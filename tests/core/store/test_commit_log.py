@@ -284,3 +284,52 @@ def test_no_pages_are_wanted_beyond_the_end_of_a_segment(tmp_path):
             store.touch_pages()
     assert wanted_at == [(0, 1), (0, 3), (0, 7)]  # up to the fifth, the ninth and the last page
     store.close()
+
+
+def make_whole(*messages):
+    batch = make_batch(messages)
+    batch.is_whole = True
+    return batch
+
+
+def test_a_whole_batch_with_a_message_that_is_too_large_leaves_nothing(store):
+    plain, wide = store.make_route(b"T", 0, b"", []), store.make_route(b"T", 0, b"", light(*map(str, range(100))))
+    publish(store, plain, b"before")
+    end = store.written_until
+    for large in (
+        (plain, b"x" * (store.settings.message_bytes_max + 1)),
+        (wide, b"x", b"k\x01%b\x02" % (b"v" * 32_760)),
+    ):
+        batch = make_whole((wide, b"1"), large, (plain, b"3"))
+        with pytest.raises(MessageTooLargeError):
+            store.append_batch(batch, NOW_MS)
+        assert (batch.appended, store.written_until) == (0, end)
+    assert read_queue(store, b"T/0") == [(0, b"before")]
+    assert read_queue(store, b"%LMQ%0") == []
+
+
+def test_a_whole_batch_goes_to_the_next_segment_where_it_does_not_fit_into_this_one(store, monkeypatch):
+    route = store.make_route(b"T", 0, b"", light("a"))
+    publish(store, route, *(b"x" * 20_000,) * 2)
+    batch = make_whole((route, b"y" * 20_000), (route, b"z" * 20_000))
+
+    def no_room(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "posix_fallocate", no_room)
+        with pytest.raises(DiskFullError):
+            store.append_batch(batch, NOW_MS)
+        assert batch.appended == 0
+        publish(store, route, b"fits")
+    store.append_batch(batch, NOW_MS)
+    assert [store._log.segments.find(batch.physical_offset[i]).base for i in range(2)] == [64 * 1024] * 2
+    assert [body[:1] for _, body in read_queue(store, b"%LMQ%a")] == [b"x", b"x", b"f", b"y", b"z"]
+
+
+def test_a_whole_batch_that_no_segment_holds_is_too_large(store):
+    route = store.make_route(b"T", 0, b"", light("a"))
+    batch = make_whole(*[(route, b"y" * 20_000)] * 4)
+    with pytest.raises(MessageTooLargeError, match="batch has"):
+        store.append_batch(batch, NOW_MS)
+    assert store.written_until == 0

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import errno
 import shutil
 import zlib
 
 import pytest
 
+from core.errors import DiskFullError
 from core.lmq.queue_name import mqtt_queue_name
 from core.message import FLAG_MARK
 from core.queues.full_queues import Room
@@ -13,7 +15,6 @@ from core.store.embedded import EmbeddedEngine
 from gateway.settings.models import RocketmqSettings
 from lmq.remoting.commands import HEADER_BINARY, HEADER_JSON
 from lmq.remoting.message_codec import BatchItem, encode_batch
-from tests.support.full_engine import FullEngine
 from tests.support.rocketmq import send_ext, send_frame
 from tests.support.rocketmq_door import DoorSite, bodies_of, records_of
 
@@ -251,26 +252,61 @@ def test_a_batch_is_stored_as_its_messages_and_answered_with_all_their_ids(peer,
     assert [(record.body, record.flag) for record in records] == [(b"m0", 0), (b"m1", 1), (b"m2", 2)]
 
 
-class TornEngine(FullEngine):
-    """Keeps what a kill leaves behind the messages that it takes of a batch."""
+def test_a_batch_of_which_one_message_is_too_large_is_not_stored_at_all(peer):
+    names = ",".join(f"%LMQ%q{i}" for i in range(40)).encode()
+    large = b"INNER_MULTI_DISPATCH\x01%b\x02k\x01" % names
+    large += b"v" * (32_600 - len(large)) + b"\x02"  # fits by itself, and not with its places in the queues
+    items = [BatchItem(0, b"1", b""), BatchItem(0, b"2", large), BatchItem(0, b"3", b"")]
+    assert peer.ask(320, encode_batch(items), **send_ext(m="true")).code == 13
+    assert peer.ask(320, encode_batch(items[::2]), **send_ext(m="true")).code == 0
+    assert bodies_of(peer.pull("T")) == [b"1", b"3"]
+    assert peer.pull("%LMQ%q0").code == 19
+
+
+def test_a_batch_for_which_the_disk_has_no_room_is_not_stored_at_all(tmp_path, engine_maker, monkeypatch):
+    site = DoorSite(tmp_path / "data", make_engine=engine_maker, segment_bytes=64 * 1024)
+    peer = site.connect()
+    for _ in range(3):
+        assert peer.send(b"x" * 10_000).code == 0
+    with monkeypatch.context() as patched:  # no further segment can be made
+        patched.setattr("os.posix_fallocate", refuse_room)
+        items = [BatchItem(0, b"%d" % i + b"y" * 10_000, b"") for i in range(4)]
+        assert peer.ask(320, encode_batch(items), **send_ext(m="true")).code == 2
+        assert peer.send(b"small").code == 0
+    assert peer.ask(320, encode_batch(items), **send_ext(m="true")).code == 0
+    found = [body[:5] for offset in (0, 4) for body in bodies_of(peer.pull("T", offset))]
+    assert found == [b"xxxxx", b"xxxxx", b"xxxxx", b"small", b"0yyyy", b"1yyyy", b"2yyyy", b"3yyyy"]
+    site.close()
+
+
+def refuse_room(*_arguments):
+    raise OSError(errno.ENOSPC, "no space left on device")
+
+
+class TornEngine(EmbeddedEngine):
+    """Keeps what a kill leaves behind two messages of an append."""
+
+    root = None
 
     def append_batch(self, batch, now_ms):
-        try:
+        if self.root is None:
             super().append_batch(batch, now_ms)
-        finally:
-            if self.left is not None:
-                shutil.copytree(self.root, self.root.parent / "killed")
+            return
+        batch.count -= 1
+        super().append_batch(batch, now_ms)
+        batch.count += 1
+        shutil.copytree(self.root, self.root.parent / "killed")
+        raise DiskFullError("full")
 
 
 @pytest.mark.at_once(reason="a kill in the middle of an append")
 def test_a_batch_is_there_whole_or_not_at_all_after_a_kill(tmp_path):
     site = DoorSite(tmp_path / "data", make_engine=TornEngine)
-    site.engine.root = tmp_path / "data"
     peer = site.connect()
     peer.send(b"before")
-    site.engine.left = 2
+    site.engine.root = tmp_path / "data"
     items = [BatchItem(0, b"m%d" % i, b"") for i in range(3)]
-    assert peer.ask(320, encode_batch(items), **send_ext(m="true")).code == 1
+    assert peer.ask(320, encode_batch(items), **send_ext(m="true")).code == 2
     site.close()
     again = DoorSite(tmp_path / "killed", make_engine=EmbeddedEngine)
     assert bodies_of(again.connect().pull("T")) == [b"before"]
