@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import inspect
 import itertools
@@ -78,6 +77,8 @@ class Link(asyncio.Protocol):
     def __init__(self, address: str, on_lost: Callable[[Link], None], answerer: Answerer | None = None) -> None:
         self.pending: dict[int, asyncio.Future[Command]] = {}
         self.is_open = False
+        self.opened_s = 0.0  # by the loop's clock
+        self.heard_s = 0.0  # when something came last, by the loop's clock
         self._address = address
         self._on_lost = on_lost
         self._answerer = answerer
@@ -91,10 +92,12 @@ class Link(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The loop: connected."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is one without saying so
+        self.opened_s = asyncio.get_running_loop().time()
         self.is_open = True
 
     def data_received(self, data: bytes) -> None:
         """The loop: bytes came."""
+        self.heard_s = asyncio.get_running_loop().time()
         self._input.receive_data(data)
         try:
             while self._input.cut():
@@ -171,9 +174,11 @@ class Link(asyncio.Protocol):
         """The loop: the output has room again."""
         self._room.set()
 
-    async def wait_for_room(self) -> None:
-        """Wait until the output has room."""
-        await self._room.wait()
+    async def wait_for_room(self, until_s: float) -> None:
+        """Wait until the output has room; TimeoutError where it has none by `until_s`, of the loop's clock."""
+        if not self._room.is_set():
+            async with asyncio.timeout_at(until_s):
+                await self._room.wait()
 
     def write(self, data: bytes) -> None:
         """Send a frame."""
@@ -184,6 +189,12 @@ class Link(asyncio.Protocol):
         """Close the connection."""
         if self._transport is not None:
             self._transport.close()
+
+    def abort(self) -> None:
+        """Cut the connection, whatever waits to be sent."""
+        self.is_open = False
+        if self._transport is not None:
+            self._transport.abort()
 
     async def finish(self) -> None:
         """Close the connection, and wait until it is: nothing of it is left to the loop then."""
@@ -250,9 +261,12 @@ class Client:
         return await self.wait_for(await self.start_request(command, timeout_s), timeout_s)
 
     async def start_request(self, command: Command, timeout_s: float | None = None) -> asyncio.Future[Command]:
-        """Send a request and return what its answer will be; many may be on their way."""
-        link = await self._open_link(timeout_s or self._timeout_s)
-        await link.wait_for_room()
+        """Send a request and return what its answer will be; many may be on their way.
+
+        Raises:
+            ConnectFailedError, RequestTimeoutError: It cannot be sent in time.
+        """
+        link = await self._open_writable(timeout_s or self._timeout_s)
         self._opaque = self._opaque + 1 if self._opaque < OPAQUE_MAX else 1
         command.opaque = self._opaque
         waiting: asyncio.Future[Command] = asyncio.get_running_loop().create_future()
@@ -264,22 +278,30 @@ class Client:
         return waiting
 
     async def wait_for(self, waiting: asyncio.Future[Command], timeout_s: float | None = None) -> Command:
-        """Wait for an answer.
+        """Wait for an answer. Where nothing at all came meanwhile, the connection is given up: its other end is gone.
 
         Raises:
             ConnectionLostError, RequestTimeoutError: It does not come.
         """
         limit_s = timeout_s or self._timeout_s
+        began_s = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(limit_s):
                 return await waiting
         except TimeoutError:
+            self._give_up_silent(began_s)
             raise RequestTimeoutError(self.server, limit_s) from None
+
+    def _give_up_silent(self, since_s: float) -> None:
+        """Cut the connection if it is as old as that and nothing came by it; the next request makes another."""
+        link = self._find_link()
+        if link is not None and link.opened_s <= since_s and link.heard_s < since_s:
+            LOGGER.debug("giving up a silent connection address=%s", self.server)
+            link.abort()
 
     async def send_one_way(self, command: Command) -> None:
         """Send a request that is not answered."""
-        link = await self._open_link(self._timeout_s)
-        await link.wait_for_room()
+        link = await self._open_writable(self._timeout_s)
         command.flag |= FLAG_ONE_WAY
         link.write(self._encode(command))
 
@@ -294,11 +316,21 @@ class Client:
         heart, self._heart = self._heart, None
         if heart is not None:
             heart.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await heart
+            await asyncio.gather(heart, return_exceptions=True)
         link, self._link = self._link, None
         if link is not None:
             await link.finish()
+
+    async def _open_writable(self, timeout_s: float) -> Link:
+        """Return the connection once its output has room; one that takes nothing for so long is given up."""
+        began_s = asyncio.get_running_loop().time()
+        link = await self._open_link(timeout_s)
+        try:
+            await link.wait_for_room(began_s + timeout_s)
+        except TimeoutError:
+            self._give_up_silent(began_s)
+            raise RequestTimeoutError(self.server, timeout_s) from None
+        return link
 
     async def _open_link(self, timeout_s: float) -> Link:
         link = self._find_link()
@@ -336,10 +368,10 @@ class Client:
             try:
                 async with asyncio.timeout_at(until_s):
                     return await self._connect_once()
-            except OSError as error:  # no answer in time is one too
+            except (OSError, UnicodeError) as error:  # no answer in time, and a host that no name can be
                 self._failures += 1
                 self._next_try_at_s = clock() + self._back_off_s()
-                self._refusal = error.strerror or str(error) or "no answer"
+                self._refusal = getattr(error, "strerror", None) or str(error) or "no answer"
         await asyncio.sleep(until_s - clock())
         raise ConnectFailedError(self.server, self._refusal)
 

@@ -70,11 +70,17 @@ class Member:
 
     async def stop(self) -> None:
         """Say goodbye and close all connections."""
-        await self._say_goodbye()
-        await self._routes.close()
+        try:
+            await self._say_goodbye()
+        finally:
+            await self._routes.close()
 
     async def __aenter__(self) -> Self:
-        await self.start()
+        try:
+            await self.start()
+        except BaseException:
+            await self.stop()
+            raise
         return self
 
     async def __aexit__(

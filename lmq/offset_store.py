@@ -20,6 +20,7 @@ class BrokerOffsets:
         self._access = access
         self._saved: dict[MessageQueue, int] = {}
         self._noted: dict[MessageQueue, int] = {}
+        self._saving = asyncio.Lock()  # an older offset is never committed behind a newer one
 
     async def load(self, queue: MessageQueue) -> int | None:
         """Return the group's offset."""
@@ -34,15 +35,17 @@ class BrokerOffsets:
     async def save(self) -> None:
         """Commit what was noted, at all brokers that can be reached; raise the last error of the others."""
         failed: SdkError | None = None
-        noted, self._noted = self._noted, {}
-        for queue, offset in noted.items():
-            try:
-                await self._access.commit(queue, offset)
-            except SdkError as error:
-                failed = error
-                self._noted.setdefault(queue, offset)
-            else:
+        async with self._saving:
+            for queue in list(self._noted):
+                offset = self._noted[queue]
+                try:
+                    await self._access.commit(queue, offset)
+                except SdkError as error:
+                    failed = error
+                    continue
                 self._saved[queue] = offset
+                if self._noted[queue] == offset:  # no other came meanwhile
+                    del self._noted[queue]
         if failed is not None:
             raise failed
 

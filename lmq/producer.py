@@ -153,14 +153,20 @@ class Producer(Sender):
         check_count("in_flight_max", in_flight_max, 1)
         window = _Window(asyncio.Semaphore(in_flight_max))
         waiting: list[asyncio.Task[SendResult | SdkError]] = []
-        for message in messages:
-            await window.room.acquire()
-            sending = self._sending(message)
-            if window.is_reached:
-                await self._start(sending)
-                window.is_reached = sending.error is None
-            waiting.append(asyncio.create_task(self._finish(sending, window)))
-        return list(await asyncio.gather(*waiting))
+        try:
+            for message in messages:
+                await window.room.acquire()
+                sending = self._sending(message)
+                if window.is_reached:
+                    await self._start(sending)
+                    window.is_reached = sending.error is None
+                waiting.append(asyncio.create_task(self._finish(sending, window)))
+            return list(await asyncio.gather(*waiting))
+        except BaseException:  # cancelled, or a message that cannot be sent: no try follows for those before
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+            raise
 
     async def _finish(self, sending: Sending, window: _Window) -> SendResult | SdkError:
         """Wait for the answer of a send that is on its way; send it again where that is called for."""
@@ -215,8 +221,10 @@ class Producer(Sender):
 
     async def stop(self) -> None:
         """Wait for what is on its way, say goodbye and close all connections."""
-        await asyncio.gather(*self._soon, return_exceptions=True)
-        await super().stop()
+        try:
+            await asyncio.gather(*self._soon, return_exceptions=True)
+        finally:
+            await super().stop()
 
     # Requests and replies
 

@@ -227,16 +227,18 @@ class PushConsumer(Member):
 
     async def stop(self) -> None:
         """Let the listener end what it has, commit how far it is, say goodbye and close all connections."""
-        await self._check.stop()
-        await _cancel(self._tasks)
-        await _cancel(list(self._readers.values()))
-        await self._consumption.stop(self._stop_s)
-        await self._save_offsets()
-        if self._locks is not None:
-            await self._locks.unlock(self._queues)
-        for process_queue in self._queues.values():
-            process_queue.drop()
-        await super().stop()
+        try:
+            await self._check.stop()
+            await _cancel(self._tasks)
+            await _cancel(list(self._readers.values()))
+            await self._consumption.stop(self._stop_s)
+            await self._save_offsets()
+            if self._locks is not None:
+                await self._locks.unlock(self._queues)
+            for process_queue in self._queues.values():
+                process_queue.drop()
+        finally:  # also where it is cancelled
+            await super().stop()
 
     def pause(self) -> None:
         """Give the listener nothing more, and pull nothing more; the member keeps its queues, and commits go on."""

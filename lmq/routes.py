@@ -242,8 +242,7 @@ class Routes:
         for task in asking:
             task.cancel()
         await asyncio.gather(*asking, return_exceptions=True)
-        for client in (*self._namesrvs, *self._brokers.values()):
-            await client.close()
+        await asyncio.gather(*(client.close() for client in (*self._namesrvs, *self._brokers.values())))
 
     def clients(self) -> Sequence[Client]:
         """Return the clients of all brokers that were asked so far."""

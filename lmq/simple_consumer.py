@@ -188,10 +188,12 @@ class SimpleConsumer(Member):
     async def _wait_for_any(self, queues: list[MessageQueue], wait_s: float) -> None:
         """Wait until one of the queues may have a message; none is taken, so those that wait in vain lose nothing."""
         waiting = [asyncio.create_task(self._ask(RequestCode.NOTIFICATION, queue, {}, wait_s)) for queue in queues]
-        done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
+        try:
+            done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
         if any(isinstance(task.exception(), RETRIED) for task in done):
             await asyncio.sleep(min(wait_s, 1.0))
 

@@ -134,8 +134,10 @@ class TransactionProducer(Producer):
         tasks = [*self._checks, *([self._staying] if self._staying is not None else [])]
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await super().stop()
+        try:
+            await asyncio.gather(*tasks, return_exceptions=True)
+        finally:
+            await super().stop()
 
     async def send_in_transaction(
         self,

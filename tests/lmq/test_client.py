@@ -266,3 +266,58 @@ def test_a_client_identifier_begins_with_the_address_of_its_machine():
     assert one != other
     assert one.partition("@")[0] == find_own_address()
     assert ipaddress.ip_address(find_own_address())
+
+
+@pytest.mark.asyncio
+async def test_a_connection_by_which_nothing_came_is_given_up(server):
+    server.on[1] = lambda request: None
+    client = Client(server.address, timeout_s=0.1)
+    for connections in (1, 2):
+        with pytest.raises(RequestTimeoutError):
+            await client.request(Command(1))
+        assert server.connections == connections
+    await client.close()
+
+
+@pytest.mark.asyncio
+async def test_a_connection_by_which_others_were_answered_stays(server):
+    server.on[1] = lambda request: None
+    client = Client(server.address, timeout_s=0.2)
+    waiting = asyncio.create_task(client.request(Command(1)))
+    while not waiting.done():
+        assert (await client.request(Command(2))).code == 0
+        await asyncio.sleep(0.01)
+    assert isinstance(waiting.exception(), RequestTimeoutError)
+    assert (await client.request(Command(2))).code == 0
+    assert server.connections == 1
+    await client.close()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("ask", [Client.request, Client.send_one_way], ids=["request", "one-way"])
+async def test_nobody_waits_for_ever_for_room_in_the_output(ask):
+    held = []
+
+    async def never_read(_reader, writer):
+        writer.transport.pause_reading()
+        held.append(writer)
+
+    listening = await asyncio.start_server(never_read, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    client = Client(f"127.0.0.1:{port}", timeout_s=0.1)
+    async with asyncio.timeout(60):
+        with pytest.raises(RequestTimeoutError):
+            while True:
+                await ask(client, Command(1, body=bytes(1 << 20)))
+        await client.close()
+    listening.close()
+    for writer in held:
+        writer.transport.abort()
+
+
+@pytest.mark.asyncio
+async def test_a_host_that_no_name_can_be_is_not_reached():
+    client = Client("a..b:9876", timeout_s=0.1)
+    with pytest.raises(ConnectFailedError):
+        await client.request(Command(1))
+    await client.close()

@@ -6,7 +6,15 @@ import re
 
 import pytest
 
-from lmq import ClosedError, Producer, PullConsumer, SimpleConsumer
+from lmq import (
+    ClosedError,
+    Producer,
+    PullConsumer,
+    RequestTimeoutError,
+    SimpleConsumer,
+    TransactionProducer,
+)
+from lmq.client import Client
 from lmq.remoting.commands import answer, encode_json
 from tests.support.waiting import until
 
@@ -94,3 +102,39 @@ async def test_a_group_that_brokers_would_not_take_is_refused(kind, group):
 async def test_what_a_member_is_made_of_is_looked_at_at_once(kind, changes, said):
     with pytest.raises((TypeError, ValueError), match=rf"^{re.escape(said)}$"):
         kind(**{"namesrv": "127.0.0.1:1", "group": "g"} | changes)
+
+
+async def test_a_member_that_cannot_start_leaves_no_connection(scripted):
+    broker = {"brokerAddrs": {"0": scripted.address}, "brokerName": "b"}
+    queues = {"brokerName": "b", "readQueueNums": 2, "writeQueueNums": 2, "perm": 6}
+    route = {"brokerDatas": [broker], "queueDatas": [queues]}
+    scripted.on[105] = lambda request: answer(request, 0, body=encode_json(route))
+    scripted.on[GREETING] = lambda request: None if not request.is_one_way else answer(request, 0)
+
+    async def look_up(_message):
+        raise AssertionError
+
+    with pytest.raises(RequestTimeoutError):
+        async with TransactionProducer(scripted.address, "g", check=look_up, timeout_s=0.1):
+            raise AssertionError("it did not start")
+    await until(lambda: not scripted.has_connections)
+
+
+@MEMBERS
+async def test_a_member_whose_stop_is_cancelled_leaves_no_connection(scripted, kind, role, monkeypatch):
+    member = kind(scripted.address)
+    await member.start()
+    await ask(member)
+    reached, never = asyncio.Event(), asyncio.Event()
+
+    async def hang(_client, _command):
+        reached.set()
+        await never.wait()
+
+    monkeypatch.setattr(Client, "send_one_way", hang)
+    stopping = asyncio.create_task(member.stop())
+    await reached.wait()
+    stopping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await stopping
+    await until(lambda: not scripted.has_connections)

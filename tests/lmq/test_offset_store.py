@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import os
 
 import pytest
@@ -103,3 +104,44 @@ async def test_a_file_that_cannot_be_read_is_named(tmp_path, text):
     path.write_text(text)
     with pytest.raises(SdkError, match=r"offsets\.json"):
         await FileOffsets(path).load(A)
+
+
+async def test_an_older_offset_is_not_committed_behind_a_newer_one():
+    brokers = Brokers()
+    store = BrokerOffsets(brokers)
+    reached, goes_on = asyncio.Event(), asyncio.Event()
+    commit = brokers.commit
+
+    async def commit_slowly(queue, offset):
+        if offset == 1:
+            reached.set()
+            await goes_on.wait()
+        await commit(queue, offset)
+
+    brokers.commit = commit_slowly
+    store.note(A, 1)
+    store.note(B, 5)
+    first = asyncio.create_task(store.save())
+    await reached.wait()
+    store.note(B, 9)
+    second = asyncio.create_task(store.save())
+    await asyncio.sleep(0)
+    goes_on.set()
+    await asyncio.gather(first, second)
+    assert brokers.offsets == {A: 1, B: 9}
+
+
+async def test_what_a_save_did_not_come_to_before_it_was_cancelled_is_committed_by_the_next():
+    brokers = Brokers()
+    store = BrokerOffsets(brokers)
+    commit, never = brokers.commit, asyncio.Event()
+    brokers.commit = lambda _queue, _offset: never.wait()
+    store.note(A, 5)
+    store.note(B, 6)
+    saving = asyncio.create_task(store.save())
+    await asyncio.sleep(0)
+    saving.cancel()
+    await asyncio.gather(saving, return_exceptions=True)
+    brokers.commit = commit
+    await store.save()
+    assert brokers.offsets == {A: 5, B: 6}

@@ -17,6 +17,7 @@ from lmq import (
 )
 from lmq.remoting.commands import Command, answer
 from tests.support.remoting_server import stored
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.here(reason="one pull takes what is here")]
 
@@ -133,3 +134,14 @@ async def test_many_messages_wait_together_for_a_broker_that_is_away(scripted, r
             while isinstance((await producer.send_many([OutMessage("T", b"y")]))[0], ConnectFailedError):
                 pass
         assert {type(result) for result in await producer.send_many([OutMessage("T", b"y")] * 10)} == {SendResult}
+
+
+async def test_what_is_left_of_many_sends_that_are_cancelled_is_not_tried_again(scripted):
+    scripted.on[310] = lambda request: None
+    async with Producer(scripted.address, timeout_s=0.3) as producer:
+        sending = asyncio.create_task(producer.send_many([OutMessage("T", b"%d" % i) for i in range(8)]))
+        await until(lambda: scripted.codes().count(310) == 8)
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        assert [task for task in asyncio.all_tasks() if task.get_coro().__qualname__.endswith("._finish")] == []

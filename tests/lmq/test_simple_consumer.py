@@ -19,6 +19,7 @@ from lmq import (
 )
 from lmq.remoting.commands import answer
 from tests.support.scripted_broker import serve_topics
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.asyncio
 
@@ -220,3 +221,18 @@ async def test_a_use_that_makes_no_sense_is_told_before_anything_is_asked(server
         with pytest.raises((TypeError, ValueError), match=rf"^{said}$"):
             await use(consumer)
     assert not server.requests
+
+
+async def test_a_receive_that_is_cancelled_asks_for_nothing_more(server):
+    serve_topics(server)
+    server.on[200_050] = lambda request: answer(request, 210, ext={})
+    server.on[200_054] = lambda request: None
+    async with SimpleConsumer(server.address, "g") as consumer:
+        consumer.subscribe("T")
+        consumer.subscribe("U")
+        receiving = asyncio.create_task(consumer.receive(wait_s=30))
+        await until(lambda: server.codes().count(200_054) == 2)
+        receiving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await receiving
+        assert [task for task in asyncio.all_tasks() if task.get_coro().__qualname__.endswith("._ask")] == []
