@@ -1,13 +1,14 @@
 """What the bindings of a headers exchange ask of a message's headers, as RabbitMQ has it.
 
-A pattern names headers and their values; a value of type void asks only that the header is there. Integers of all
-sizes are one type, so are the two floats; values of different types are never equal.
+A pattern names headers and their values; a value of type void asks only that the header is there. Numbers of all
+types are equal by their value, moments among them, and so are texts and other bytes. Decimals, tables and arrays are
+equal to their like, type by type, and flags are no numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.field_table import INTEGERS, Field, read_table
@@ -20,6 +21,7 @@ WITH_X = "-with-x"  # headers that begin with x- count too
 CHOICES = (ALL, ANY, ALL + WITH_X, ANY + WITH_X)
 _PRIVATE = "x-"
 _WORDS = {"None": "undefined", "True": "true", "False": "false"}  # as Erlang writes them
+_ALIKE = {"int": "number", "float": "number", "timestamp": "number", "binary": "longstr"}
 _PRESENT = ""  # the type of a value that any value is equal to
 _HEADERS = 0x2000  # among the flags of a property block
 _BEFORE_HEADERS = (0x8000, 0x4000)
@@ -71,14 +73,16 @@ def _pair(name: str, field: Field) -> Pair:
 
 
 Owner = TypeVar("Owner")
+Wanted: TypeAlias = dict[tuple[Owner, HeaderMatch], tuple[Pair, ...]]
+"""Patterns, each with its pairs as they are compared."""
 
 
 class HeaderIndex(Generic[Owner]):
     """The patterns of one exchange, found by the headers of a message without looking at each."""
 
     def __init__(self) -> None:
-        self._any: dict[Pair, dict[tuple[Owner, HeaderMatch], None]] = {}  # by pair, where one is enough
-        self._all: dict[Pair, dict[tuple[Owner, HeaderMatch], None]] = {}  # by one of the pairs
+        self._any: dict[Pair, Wanted[Owner]] = {}  # by pair, where one is enough
+        self._all: dict[Pair, Wanted[Owner]] = {}  # by one of the pairs
         self._always: dict[tuple[Owner, HeaderMatch], None] = {}  # that ask for nothing, and for all of it
         self._more: dict[tuple[Owner, HeaderMatch], int] = {}  # how often each was put in again
 
@@ -91,8 +95,9 @@ class HeaderIndex(Generic[Owner]):
         if not match.pairs and not match.is_any:
             self._always[entry] = None
         by_pair = self._any if match.is_any else self._all
+        pairs = _compared(match)
         for pair in _indexed(match):
-            by_pair.setdefault(pair, {})[entry] = None
+            by_pair.setdefault(pair, {})[entry] = pairs
 
     def remove(self, owner: Owner, match: HeaderMatch) -> None:
         """Take out a pattern that is there; it is found until it was taken out as often as it was put in."""
@@ -118,21 +123,30 @@ class HeaderIndex(Generic[Owner]):
         """Return the patterns that a message with these headers matches, each once."""
         found = dict(self._always)
         said: set[Pair] = {(name, _PRESENT, None) for name in headers}
-        said |= {_pair(name, field) for name, field in headers.items()}
+        said |= {_alike(_pair(name, field)) for name, field in headers.items()}
         for pair in self._any.keys() & said:
-            found.update(self._any[pair])
+            found.update(dict.fromkeys(self._any[pair]))
         for pair in self._all.keys() & said:
-            for entry in self._all[pair]:
-                if said.issuperset(entry[1].pairs):
+            for entry, pairs in self._all[pair].items():
+                if said.issuperset(pairs):
                     found[entry] = None
         return found.keys()
 
 
 def _indexed(match: HeaderMatch) -> tuple[Pair, ...]:
     """Return the pairs that a pattern is looked up by: all where one is enough, else one, with a value if there is."""
-    if match.is_any:
-        return match.pairs
-    return tuple(sorted(match.pairs, key=lambda pair: pair[1] == _PRESENT)[:1])
+    pairs = _compared(match)
+    return pairs if match.is_any else tuple(sorted(pairs, key=lambda pair: pair[1] == _PRESENT)[:1])
+
+
+def _compared(match: HeaderMatch) -> tuple[Pair, ...]:
+    """Return the pairs of a pattern with the types by which they are compared, which do not tell bindings apart."""
+    return tuple(map(_alike, match.pairs))
+
+
+def _alike(pair: Pair) -> Pair:
+    name, kind, value = pair
+    return name, _ALIKE.get(kind, kind), value
 
 
 def find_headers(block: bytes) -> bytes:

@@ -1,4 +1,7 @@
-"""Write field tables of values as JSON has them, and moments, with RabbitMQ's types and all of a number."""
+"""Write field tables of values as JSON has them, and moments, with RabbitMQ's types and all of a number.
+
+Values that were read from a table go back as they were.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,10 @@ _U32 = struct.Struct(">I")
 _INT = struct.Struct(">q")
 _DOUBLE = struct.Struct(">d")
 _TIME = struct.Struct(">Q")  # seconds
+
+
+class RawValue(bytes):
+    """A value as it stands in a table, its type first."""
 
 
 def encode_table(table: Mapping[str, object]) -> bytes:
@@ -44,6 +51,8 @@ def encode_items(values: Iterable[object]) -> bytes:
 def _encode_value(value: object) -> bytes:
     if value is None:
         return b"V"
+    if isinstance(value, RawValue):
+        return value
     if isinstance(value, bool):
         return b"t\1" if value else b"t\0"
     if isinstance(value, int | float):

@@ -15,7 +15,7 @@ from pamqp.commands import Exchange as ExchangeMethod, Queue as QueueMethod
 from gateway.admin.login import Looker, Member
 from gateway.admin.management.amqp_link import open_link
 from gateway.admin.management.any_names import BindExchange, BindQueue, UnbindExchange, UnbindQueue
-from gateway.admin.management.argument_values import binding_arguments
+from gateway.admin.management.argument_values import binding_arguments, unbinding_arguments
 from gateway.admin.management.declared import BindingBody
 from gateway.admin.management.failures import not_found
 from gateway.admin.management.listing import Asked, Item, Kind, Question, answer_kept, answer_list
@@ -141,13 +141,14 @@ async def unbind(
 ) -> None:
     """Take a binding back."""
     see_vhost(view, member, vhost)
-    found = tell_binding(_find(view, vhost, source, letter, destination, key))
+    placed = _find(view, vhost, source, letter, destination, key)
+    found, arguments = tell_binding(placed), unbinding_arguments(placed[2][2])
     async with open_link(view, member, vhost) as link:
         told = (0, destination, found["source"], found["routing_key"])
         if letter == "q":
-            await link.call(UnbindQueue(*told, found["arguments"]), QueueMethod.UnbindOk)
+            await link.call(UnbindQueue(*told, arguments), QueueMethod.UnbindOk)
         else:
-            await link.call(UnbindExchange(*told, False, found["arguments"]), ExchangeMethod.UnbindOk)  # noqa: FBT003
+            await link.call(UnbindExchange(*told, False, arguments), ExchangeMethod.UnbindOk)  # noqa: FBT003
 
 
 def _find(view: AdminView, vhost: str, source: str, letter: Letter, destination: str, key: str) -> Placed:

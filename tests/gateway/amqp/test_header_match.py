@@ -42,7 +42,7 @@ def matches(arguments, headers):
         ({"a": None}, {}, False),
         ({"a": 1}, {"a": "1"}, False),
         ({"a": 1}, {"a": True}, False),
-        ({"a": 1}, {"a": 1.0}, False),
+        ({"a": 1}, {"a": 1.0}, True),
         ({"x-a": 1}, {}, True),
         ({"x-match": "all-with-x", "x-a": 1}, {}, False),
         ({"x-match": "all-with-x", "x-a": 1}, {"x-a": 1}, True),
@@ -54,6 +54,42 @@ def test_a_message_matches_by_its_headers_as_in_rabbitmq(arguments, headers, exp
     assert matches(arguments, headers) == expected
 
 
+ONE, ONE_AND_A_HALF = b"\0\0\0\0\1", b"\1\0\0\0\x0f"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "expected"),
+    [
+        (Field("signedint", 1), Field("timestamp", 1), True),
+        (Field("timestamp", 1), Field("float", 1.0), True),
+        (Field("timestamp", 1), Field("timestamp", 2), False),
+        (Field("longstr", b"v"), Field("binary", b"v"), True),
+        (Field("binary", b"v"), Field("longstr", b"v"), True),
+        (Field("binary", b"v"), Field("array", b"v"), False),
+        (Field("decimal", ONE), Field("decimal", ONE), True),
+        (Field("decimal", ONE), Field("decimal", ONE_AND_A_HALF), False),
+        (Field("decimal", ONE), Field("signedint", 1), False),
+        (Field("bool", True), Field("double", 1.0), False),
+    ],
+)
+def test_values_are_compared_whatever_type_a_number_or_a_text_has(asked, said, expected):
+    index = HeaderIndex()
+    for kind in ("any", "all"):
+        index.add(kind, parse_match({"x-match": Field("longstr", kind.encode()), "a": asked}))
+    assert {owner for owner, _ in index.find({"a": said})} == ({"any", "all"} if expected else set())
+
+
+def test_bindings_of_numbers_of_two_types_are_taken_back_one_by_one():
+    index = HeaderIndex()
+    whole, broken = parse_match({"a": Field("signedint", 1)}), parse_match({"a": Field("double", 1.0)})
+    index.add("q", whole)
+    index.add("q", broken)
+    index.remove("q", broken)
+    assert [match for _, match in index.find({"a": Field("long", 1)})] == [whole]
+    index.remove("q", whole)
+    assert not index.find({"a": Field("long", 1)})
+
+
 def naive(arguments, headers):
     kind = arguments.get("x-match", "all")
     asked = {
@@ -62,7 +98,8 @@ def naive(arguments, headers):
         if name != "x-match" and (kind.endswith("-with-x") or not name.startswith("x-"))
     }
     hits = [
-        name in headers and (value is None or (type(headers[name]) is type(value) and headers[name] == value))
+        name in headers
+        and (value is None or (headers[name] == value and isinstance(headers[name], bool) == isinstance(value, bool)))
         for name, value in asked.items()
     ]
     return any(hits) if kind.startswith("any") else all(hits)

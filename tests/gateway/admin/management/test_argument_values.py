@@ -1,9 +1,15 @@
 from __future__ import annotations
 
-from gateway.admin.management.argument_values import binding_arguments, exchange_arguments, told_arguments
+from gateway.admin.management.argument_values import (
+    binding_arguments,
+    exchange_arguments,
+    told_arguments,
+    unbinding_arguments,
+)
 from gateway.amqp.exchanges import CONSISTENT_HASH, DELAYED, Exchange
-from gateway.amqp.field_table import Field
-from gateway.amqp.header_match import HeaderMatch
+from gateway.amqp.field_table import Field, read_table
+from gateway.amqp.header_match import HeaderMatch, parse_match
+from gateway.amqp.table_writer import encode_entries
 
 
 def _exchange(kind, **more):
@@ -20,3 +26,19 @@ def test_arguments_are_told_as_json_has_them():
     assert binding_arguments(None) == {}
     match = HeaderMatch("any", (("a", "longstr", b"b"), ("n", "long", 1)))
     assert binding_arguments(match) == {"x-match": "any", "a": "b", "n": 1}
+
+
+def test_values_that_json_has_no_type_for_are_told_and_taken_back_as_they_were_said():
+    said = {
+        "at": (Field("timestamp", 7), 7, b"T\0\0\0\0\0\0\0\7"),
+        "octets": (Field("binary", b"v"), "v", b"x\0\0\0\1v"),
+        "part": (Field("decimal", b"\1\0\0\0\x0f"), 1.5, b"D\1\0\0\0\x0f"),
+        "list": (Field("array", b"t\1V"), [True, None], b"A\0\0\0\3t\1V"),
+        "table": (Field("table", b"\1at\1"), {"a": True}, b"F\0\0\0\4\1at\1"),
+    }
+    match = parse_match({name: field for name, (field, _, _) in said.items()})
+    assert binding_arguments(match) == {"x-match": "all"} | {name: told for name, (_, told, _) in said.items()}
+    assert unbinding_arguments(match) == {"x-match": "all"} | {name: raw for name, (_, _, raw) in said.items()}
+    read = read_table(encode_entries(unbinding_arguments(match)), 0, len(encode_entries(unbinding_arguments(match))))
+    assert parse_match(read) == match
+    assert unbinding_arguments('{"a": 1}') == {"a": 1}

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.admin.management.bindings import properties_key
+from gateway.amqp.field_table import Field
 from tests.support.admin import declare, managed_gateway
 
 pytestmark = pytest.mark.asyncio
@@ -63,6 +64,20 @@ async def test_exchanges_and_headers_are_bound(tmp_path):
         assert (found["source"], found["destination_type"]) == ("amq.direct", "exchange")
         assert (await client.get(between)).json() == [found]
         assert (await client.delete(f"{between}/~")).status_code == 204
+
+
+async def test_a_binding_by_values_that_json_has_no_type_for_is_taken_back(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        declare(gateway, "q")
+        vhost = gateway.doors["amqp"].vhost
+        exchange = vhost.exchanges.get("amq.headers")
+        said = {"at": Field("timestamp", 7), "part": Field("decimal", b"\1\0\0\0\x0f"), "list": Field("array", b"t\1V")}
+        vhost.bind(exchange, ("q", "", exchange.read_terms(said)))
+        between = "/api/bindings/%2F/e/amq.headers/q/q"
+        (found,) = (await client.get(between)).json()
+        assert found["arguments"] == {"x-match": "all", "at": 7, "part": 1.5, "list": [True, None]}
+        assert (await client.delete(f"{between}/{found['properties_key']}")).status_code == 204
+        assert (await client.get(between)).json() == []
 
 
 async def test_bindings_of_one_key_are_made_told_and_taken_back_by_their_arguments(tmp_path):
