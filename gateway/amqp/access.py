@@ -88,7 +88,8 @@ class Access:
         if key is None:
             is_allowed = self._may.may_publish_matching(ANY_LEVELS)
         else:
-            is_allowed = self._may.may_publish(topic_from_routing_key(key.encode()))
+            topic = topic_from_routing_key(key.encode())  # the empty key is no topic, and reaches bound queues only
+            is_allowed = not topic or self._may.may_publish(topic)
         if not is_allowed:
             raise self._refused_topic("write", exchange, "#" if key is None else key)
 

@@ -220,8 +220,9 @@ class Declarer:
             self._access.check_lead(QUEUE, name, dead_letters.text, None if dead_key is None else dead_key.text)
         if method.durable and not method.exclusive:
             self._vhost.broker.check_room()
+        is_durable = method.durable and not method.exclusive  # which ends with its connection whatever is said
         return self._vhost.add(
-            name, durable=method.durable, auto_delete=method.auto_delete, owner=owner, arguments=arguments
+            name, durable=is_durable, auto_delete=method.auto_delete, owner=owner, arguments=arguments
         )
 
     def _describe_queue(self, name: str) -> str:

@@ -81,18 +81,19 @@ def check_arguments(arguments: Mapping[str, Field], what: str) -> KeptArguments:
     Raises:
         AmqpError: PRECONDITION_FAILED: an argument is wrong, or not for queues of this type.
     """
-    _check_one(QUEUE_TYPE, arguments, what)
     _check_one(DEAD_LETTER_EXCHANGE, arguments, what)  # before the type, as RabbitMQ does
+    _check_one(QUEUE_TYPE, arguments, what)
     kind = type_of(arguments)
+    for name, rule in RULES.items():
+        if kind in rule.types:
+            _check_one(name, arguments, what)
+            if name == DEAD_LETTER_KEY and name in arguments and DEAD_LETTER_EXCHANGE not in arguments:
+                reason = f"invalid arg '{DEAD_LETTER_KEY}' for {what}: routing_key_but_no_dlx_defined"
+                raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
     for name in arguments:
         if name in RULES and kind not in RULES[name].types:
             reason = f"invalid arg '{name}' for {what} of queue type rabbit_{kind}_queue"
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
-    for name in RULES:
-        _check_one(name, arguments, what)
-    if DEAD_LETTER_KEY in arguments and DEAD_LETTER_EXCHANGE not in arguments:
-        reason = f"invalid arg '{DEAD_LETTER_KEY}' for {what}: routing_key_but_no_dlx_defined"
-        raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
     kept = {name: arguments[name] for name in RULES if name in arguments}
     return kept | _find_small({name: field for name, field in arguments.items() if name not in RULES})
 
@@ -150,14 +151,15 @@ def check_same_arguments(received: Mapping[str, Field], current: Mapping[str, Fi
     Raises:
         AmqpError: PRECONDITION_FAILED.
     """
-    for name in (QUEUE_TYPE, QUEUE_MODE):
-        _check_one(name, received, what)
-    if type_of(received) == CLASSIC and type_of(current) == CLASSIC:
+    _check_one(QUEUE_MODE, received, what)
+    said_type = received.get(QUEUE_TYPE)
+    if (said_type is None or said_type.text == CLASSIC) and type_of(current) == CLASSIC:
         received, current = (
             {name: field for name, field in said.items() if name != QUEUE_TYPE} for said in (received, current)
         )  # what is not said is classic
+    kind = type_of(current)
     for name, rule in RULES.items():
-        if rule.is_compared:
+        if rule.is_compared and kind in rule.types:  # what means nothing to it may be said of it, as in RabbitMQ
             check_same_argument(name, received.get(name), current.get(name), what)
 
 
@@ -181,7 +183,7 @@ def inequivalent(name: str, received: str, current: str, what: str) -> AmqpError
 
 
 def _class_of(field: Field) -> str:
-    return "int" if field.kind in INTEGERS else field.kind
+    return "int" if field.kind in INTEGERS or field.kind == "timestamp" else field.kind
 
 
 def _describe(field: Field | None) -> str:

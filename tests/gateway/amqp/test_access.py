@@ -40,6 +40,7 @@ def test_topics_are_named_where_they_are_refused():
     lead = text_of(lambda: access.check_lead(QUEUE, "q", "amq.topic", "secret.a"))
     assert lead == f"write access to topic 'secret.a' {where}"
     access.check_lead(QUEUE, "q", "amq.topic", "open.a")
+    access.check_lead(QUEUE, "q", "amq.topic", "")  # reaches no device
     access.check_bind(QUEUE, "q", "amq.topic", "open.#", is_keyed=False)
     access.check_bind(QUEUE, "q", "amq.direct", "secret.a", is_keyed=False)
 

@@ -121,3 +121,27 @@ def test_what_nobody_knows_is_kept_where_it_is_small_and_means_nothing():
 def test_whole_numbers_are_told_from_others():
     assert check_integer(number(7, "unsignedshort"), "a") == 7
     assert refused(check_integer, Field("double", 1.0), "a") == 'a: "expected integer, got double"'
+
+
+def test_what_means_nothing_to_a_queue_of_its_type_may_be_said_of_it_again():
+    for said in ({"x-delivery-limit": number(3)}, {"x-max-age": text(b"1D")}, {"x-max-in-memory-length": text(b"a")}):
+        check_same_arguments(said, {}, WHAT)
+    quorum = {"x-queue-type": text(b"quorum")}
+    check_same_arguments({**quorum, "x-max-priority": number(3)}, quorum, WHAT)
+    assert "x-delivery-limit" in refused(check_same_arguments, {**quorum, "x-delivery-limit": number(3)}, quorum, WHAT)
+
+
+def test_a_moment_is_the_number_that_it_is():
+    check_same_arguments({"x-message-ttl": number(10, "timestamp")}, {"x-message-ttl": number(10)}, WHAT)
+
+
+def test_an_unknown_type_is_another_than_that_of_the_queue():
+    said = refused(check_same_arguments, {"x-queue-type": text(b"odd")}, {}, WHAT)
+    assert said.endswith("received the value 'odd' of type 'longstr' but current is none")
+
+
+def test_of_two_wrong_arguments_the_one_is_named_that_rabbitmq_names():
+    said = {"x-delivery-limit": number(1), "x-max-length": text(b"a")}
+    assert "'x-max-length'" in refused(check_arguments, said, WHAT)  # values first, then what is for other types
+    said = {"x-dead-letter-exchange": number(1), "x-queue-type": text(b"odd")}
+    assert "x-dead-letter-exchange" in refused(check_arguments, said, WHAT)
