@@ -121,7 +121,7 @@ class Consumer:
         if self._prefetch:
             room = min(room, self._prefetch - channel.unacked.in_flight[self.slot])
         if channel.prefetch_global:
-            room = min(room, channel.prefetch_global - channel.unacked.live)
+            room = min(room, channel.prefetch_global - (channel.unacked.live - channel.unacked.got))
         return room
 
     def room_bytes(self) -> int:
@@ -189,11 +189,12 @@ def take_slot(channel: Channel, slot: Slot) -> int:
         if not unacked.in_flight[number]:
             slot.from_tag = unacked.next_tag
             channel.slots[number] = slot
+            unacked.take_slot(number, slot.consumer is None)
             return number
         free.append(number)  # looked at again after the others
     channel.slots.append(slot)
     number = len(channel.slots) - 1
-    unacked.ensure_slot(number)
+    unacked.take_slot(number, slot.consumer is None)
     return number
 
 

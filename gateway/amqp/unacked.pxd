@@ -20,6 +20,7 @@ cdef class UnackedRing:
     cdef public long long first_tag
     cdef public long long next_tag
     cdef public Py_ssize_t live
+    cdef public Py_ssize_t got
     cdef public int[::1] in_flight
     cdef public Py_ssize_t settled_count
     cdef public int[::1] settled_slot
@@ -28,6 +29,7 @@ cdef class UnackedRing:
     cdef public long long unknown_tag
     cdef public long long unknown_in
     cdef public dict held
+    cdef int[::1] _is_of_gets
     cdef int[::1] _slot
     cdef long long[::1] _offset
     cdef long long _mask
@@ -37,8 +39,8 @@ cdef class UnackedRing:
     cpdef long long oldest_tag(self) except -1
     cpdef Py_ssize_t slot_of(self, long long tag) except -1
 
-    @cython.locals(size=Py_ssize_t, i=Py_ssize_t, grown="int[::1]")
-    cpdef ensure_slot(self, Py_ssize_t slot)
+    @cython.locals(size=Py_ssize_t, i=Py_ssize_t, grown="int[::1]", of_gets="int[::1]")
+    cpdef take_slot(self, Py_ssize_t slot, bint is_of_gets)
 
     @cython.locals(
         count=Py_ssize_t, first="long long", place="long long", i=Py_ssize_t

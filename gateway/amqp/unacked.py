@@ -39,7 +39,8 @@ def is_settle(buf: bytes | bytearray | memoryview, pos: int, end: int) -> bool:
 class UnackedRing:
     """The unacknowledged deliveries of one channel.
 
-    A slot stands for one consumer (or one queue read by get); `in_flight[slot]` counts its unacknowledged deliveries.
+    A slot stands for one consumer (or one queue read by get); `in_flight[slot]` counts its unacknowledged deliveries,
+    and `got` those of all gets, which no prefetch bounds.
     What a run of acknowledgements settles is put into the columns `settled_*`, the first `settled_count` of them. On a
     transactional channel it is put into `held`, by tag, and settled at the commit.
     """
@@ -48,7 +49,9 @@ class UnackedRing:
         self.first_tag = 1  # the oldest in the ring
         self.next_tag = 1
         self.live = 0  # in the ring and in the map
+        self.got = 0
         self.in_flight = array("i", bytes(4 * 4))
+        self._is_of_gets = array("i", bytes(4 * 4))  # by slot
         self.settled_count = 0
         self.settled_slot = array("i", bytes(4 * ROOM_AT_FIRST))
         self.settled_kind = array("i", bytes(4 * ROOM_AT_FIRST))
@@ -75,14 +78,18 @@ class UnackedRing:
         """Return the slot of an unacknowledged tag."""
         return self._late[tag][0] if tag < self.first_tag else self._slot[tag & self._mask]
 
-    def ensure_slot(self, slot: int) -> None:
-        """Make `in_flight` long enough for `slot`."""
+    def take_slot(self, slot: int, is_of_gets: bool) -> None:
+        """Make room for `slot`, of which nothing is unacknowledged; `is_of_gets`: no consumer has it."""
         size = len(self.in_flight)
         if slot >= size:
             grown = array("i", bytes(8 * max(slot, size)))
+            of_gets = array("i", bytes(8 * max(slot, size)))
             for i in range(size):
                 grown[i] = self.in_flight[i]
+                of_gets[i] = self._is_of_gets[i]
             self.in_flight = grown
+            self._is_of_gets = of_gets
+        self._is_of_gets[slot] = is_of_gets
 
     def push(self, stored: StoredBatch, slot: int) -> int:
         """Give tags to all of `stored`, unacknowledged until settled; return the first of them."""
@@ -96,6 +103,8 @@ class UnackedRing:
         self.next_tag = first + count
         self.live += count
         self.in_flight[slot] += count
+        if self._is_of_gets[slot]:
+            self.got += count
         return first
 
     def skip(self, count: int) -> int:
@@ -280,6 +289,8 @@ class UnackedRing:
         self.settled_count = i + 1
         self.in_flight[slot] -= 1
         self.live -= 1
+        if self._is_of_gets[slot]:
+            self.got -= 1
 
     def _grow_settled(self, room: int) -> None:
         slots = array("i", bytes(4 * room))

@@ -59,4 +59,18 @@ ARGUMENTS = {
     "table 100 deep": [declare_raw(nested(100))],
     "table of 256 fields": [declare_raw(table(*[(b"a", b"V")] * 256))],
     "table of 40,000 fields": [declare_raw(table(*[(b"a", b"V")] * 40_000))],
+    "what means nothing to a classic queue, new": [DECLARE, declare_with(delivery_limit=1), declare_with(max_age="1D")],
+    "queue type: unknown, declared again": [DECLARE, declare_with(queue_type="odd")],
+    "time to live: moment, declared again": [
+        declare_with(message_ttl=10),
+        ttl(b"T" + struct.pack(">q", 10)),
+        ttl(b"d" + struct.pack(">d", 10.0)),
+    ],
+    "two wrong arguments": [declare_with(delivery_limit=1, max_length="a")],
+    "two wrong arguments, one of them the exchange of dead letters": [
+        declare_with(queue_type="odd", dead_letter_exchange=1)
+    ],
+    "dead letters to the topic exchange by the empty key": [
+        declare_with(dead_letter_exchange="amq.topic", dead_letter_routing_key="")
+    ],
 }

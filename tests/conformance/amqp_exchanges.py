@@ -7,6 +7,8 @@ begins with a new connection that has channel 1 open, and with neither a queue `
 from __future__ import annotations
 
 import struct
+from datetime import UTC, datetime
+from decimal import Decimal
 
 from pamqp.commands import Basic, Confirm, Connection, Exchange, Queue, Tx
 
@@ -32,6 +34,7 @@ CLOSE = Channel.Close(200, "", 0, 0)
 BIND = Queue.Bind(queue="q", exchange="amq.direct", routing_key="k")
 UNBIND = Queue.Unbind(queue="q", exchange="amq.direct", routing_key="k")
 DIRECT = Exchange.Declare(exchange="x", exchange_type="direct")
+HEADERS = Exchange.Declare(exchange="x", exchange_type="headers")
 UNKNOWN_TAG = Basic.Ack(5)
 LINK = Exchange.Bind(destination="amq.fanout", source="x", routing_key="k")
 UNLINK = Exchange.Unbind(destination="amq.fanout", source="x", routing_key="k")
@@ -298,6 +301,18 @@ EXCHANGES = {
         DIRECT, LINK, Exchange.Bind(destination="x", source="amq.fanout"), DECLARE,
         Queue.Bind(queue="q", exchange="amq.fanout"), CONSUME, FORWARD,
     ],
+    "headers exchange, numbers of other types": [
+        DECLARE, HEADERS, Queue.Bind(queue="q", exchange="x", arguments={"a": 1}), CONSUME,
+        *(amqp.publish(1, b"1", exchange="x", headers={"a": said}, mandatory=True)
+          for said in (1.0, datetime.fromtimestamp(1, UTC), True, "1", Decimal(1), [1])),
+    ],
+    "headers exchange, a number with a fraction": [
+        DECLARE, HEADERS, Queue.Bind(queue="q", exchange="x", arguments={"a": 2.0}), CONSUME,
+        *(amqp.publish(1, b"1", exchange="x", headers={"a": said}, mandatory=True) for said in (2, 2.5)),
+    ],
+    "locked: bind with an odd x-match": [
+        DECLARE, other(Queue.Bind(queue="q", exchange="amq.headers", arguments={"x-match": "some"}))
+    ],
     "delete of an exchange that leads to another": [DIRECT, LINK, Exchange.Delete(exchange="x", if_unused=True)],
     "delete of an exchange that is led to": [
         DIRECT, Exchange.Bind(destination="x", source="amq.fanout"), Exchange.Delete(exchange="x", if_unused=True)
@@ -405,6 +420,10 @@ EXCHANGES = {
     ],
     "quorum queue and the prefetch of the channel, got": [
         QUORUM_QUEUE, MESSAGE, Basic.Qos(prefetch_count=1, global_=True), Basic.Get(queue="q", no_ack=True), DELETE
+    ],
+    "prefetch of the channel, and what was got": [
+        DECLARE, Basic.Qos(prefetch_count=1, global_=True), MESSAGE, MESSAGE, MESSAGE, MESSAGE, Basic.Get(queue="q"),
+        CONSUME, Basic.Ack(1), Basic.Get(queue="q"), Basic.Ack(2), Basic.Ack(3), Basic.Ack(4),
     ],
     "stream and the prefetch of the channel": [
         STREAM_QUEUE, Basic.Qos(prefetch_count=1, global_=True), CONSUME, DELETE

@@ -144,8 +144,6 @@ class Life(StreamQueues):
         name = self.chance.choice(self.names_for(client))
         no_ack = self.chance.random() < 0.2
         channel = self.chance.choice([CONFIRMS, COMMITS])
-        if client.number in self.oracle.limits:  # is what is got counted?
-            channel = COMMITS
         self.note("get", client.number, channel, name, no_ack)
         client.peer.send(Basic.Get(queue=name, no_ack=no_ack), channel=channel)
         self.maybe_tear()

@@ -51,6 +51,33 @@ def test_a_global_prefetch_bounds_all_consumers_of_a_channel(world):
     assert len(peer.messages()) == 6
 
 
+def test_what_was_got_takes_no_room_from_the_consumers_of_a_channel(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(*[b"%d" % i for i in range(10)], key="q")
+    peer.call(Basic.Qos(prefetch_count=2, global_=True))
+    assert [peer.call(Basic.Get(queue="q")).tag for _ in range(2)] == [1, 2]
+    assert peer.consume("q", "a").bodies() == [b"2", b"3"]
+    assert peer.call(Basic.Get(queue="q")).body == b"4"
+    peer.send(Basic.Ack(1))
+    assert peer.bodies() == []
+    peer.send(Basic.Ack(3))
+    assert peer.bodies() == [b"5"]
+
+
+def test_a_number_that_gets_had_counts_for_the_consumer_that_has_it_next(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(*[b"%d" % i for i in range(10)], key="q")
+    peer.call(Basic.Qos(prefetch_count=2, global_=True))
+    peer.send(Basic.Ack(peer.call(Basic.Get(queue="q")).tag))
+    assert peer.consume("q", "a").bodies() == [b"1", b"2"]
+    peer.send(Basic.Cancel("a"), Basic.Ack(0, multiple=True))
+    peer.take()
+    assert peer.call(Basic.Get(queue="q")).body == b"3"
+    assert peer.consume("q", "b").bodies() == [b"4", b"5"]
+
+
 def test_without_acknowledgement_a_message_is_done_when_it_is_sent(world):
     peer = world.client()
     peer.declare("q")

@@ -210,7 +210,7 @@ STEPS = st.one_of(
 @given(st.lists(STEPS, max_size=40))
 def test_a_ring_in_transactions_is_what_sets_of_tags_say(steps):
     ring = UnackedRing()
-    ring.ensure_slot(0)
+    ring.take_slot(0, False)
     ring.held = {}
     live, held, done = set(), {}, []
     for what, number, kind in steps:

@@ -17,7 +17,7 @@ def settle_frame(index, tag, bits=0, channel=1):
 
 
 def push(ring, count, slot=0, first_offset=100):
-    ring.ensure_slot(slot)
+    ring.take_slot(slot, False)
     return ring.push(amqp.stored([({}, b"")] * count, first_offset=first_offset), slot)
 
 
