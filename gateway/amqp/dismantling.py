@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from gateway.amqp.exchanges import PREDECLARED
 from gateway.amqp.queues import VirtualHost
+from gateway.inventory import take_each
 
 
 def dismantle(vhost: VirtualHost, now_ms: int) -> Iterator[None]:
@@ -13,7 +14,7 @@ def dismantle(vhost: VirtualHost, now_ms: int) -> Iterator[None]:
 
     What a process that is killed meanwhile leaves is taken away by doing it again.
     """
-    for connection in list(vhost.connections):
+    for connection in take_each(vhost.connections):  # a list would free all that are gone by then in one go
         connection.turn_out(now_ms, f"vhost '{vhost.name}' is down")
         yield
     for queue in vhost:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+import weakref
 
 import pytest
 from pamqp.commands import Exchange, Queue
@@ -136,3 +137,26 @@ def test_many_queues_go_in_many_turns(world):
     assert len(rows_of(world)) > 100
     settle(world)
     assert rows_of(world) == []
+
+
+class Resident:
+    """A connection that is gone once it was turned out."""
+
+    def __init__(self, host):
+        self._host = host
+
+    def turn_out(self, now_ms, reason=""):
+        self._host.connections.discard(self)
+
+
+def test_connections_that_are_gone_are_freed_one_by_one_and_not_all_at_the_end(world):
+    vhost = world.amqp.vhosts.find("v1")
+    known = []
+    for _ in range(50):
+        one = Resident(vhost)
+        vhost.connections.add(one)
+        known.append(weakref.ref(one))
+    del one
+    for turned_out, _ in enumerate(dismantle(vhost, 0), 1):
+        assert sum(one() is not None for one in known) <= max(51 - turned_out, 0)
+    assert not vhost.connections
