@@ -38,6 +38,9 @@ class Table(Protocol):
     def items(self) -> Iterator[tuple[bytes, bytes]]:
         """Give all keys and values; the table must not change meanwhile."""
 
+    def list_keys(self) -> list[bytes]:
+        """Return all keys, for walks in which the table changes: pairs would be objects made in one step."""
+
     def __len__(self) -> int:
         """Return how many keys there are."""
 

@@ -6,6 +6,8 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+from core.long_list import make_long_list
+
 LOGGER = logging.getLogger(__name__)
 
 _SLOT_BYTES = 4  # of a slot's number, in a row: 4 billion groups and queues
@@ -25,6 +27,9 @@ class SlotTable(Protocol):
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
         """Give all keys and values."""
+
+    def list_keys(self) -> list[bytes]:
+        """Return all keys."""
 
 
 class SlotPlaces(Protocol):
@@ -99,10 +104,15 @@ class ConsumerOffsets:
         self._table.put(key, slot.to_bytes(_SLOT_BYTES, "big"))
 
     def items(self) -> Iterator[tuple[bytes, bytes, int]]:
-        """Give group, queue key and offset of each commit."""
-        for key, row in list(self._table.items()):
-            queue_key, _, group = key.partition(b"\0")
-            yield group, queue_key, self._places.get(_slot_of(row))
+        """Give group, queue key and offset of each commit; they may come and go meanwhile."""
+        left = make_long_list(self._table.list_keys())
+        left.reverse()
+        while left:  # each is let go of at its turn: a hundred thousand in one go are milliseconds
+            key = left.pop()
+            row = self._table.get(key)
+            if row is not None:
+                queue_key, _, group = key.partition(b"\0")
+                yield group, queue_key, self._places.get(_slot_of(row))
 
     def forget(self, group: bytes, queue_key: bytes) -> None:
         """Drop what the group committed on the queue; harmless where it did not."""

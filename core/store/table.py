@@ -71,6 +71,10 @@ class Table:
         """Give all keys with their values; the table must not change meanwhile."""
         return self._rows.items()
 
+    def list_keys(self) -> list[bytes]:
+        """Return all keys."""
+        return self._rows.list_keys()
+
     def __len__(self) -> int:
         return len(self._rows)
 

@@ -27,6 +27,9 @@ class MemoryTable:
     def items(self):
         return iter(self.rows.items())
 
+    def list_keys(self):
+        return list(self.rows)
+
     def __len__(self):
         return len(self.rows)
 

@@ -52,6 +52,19 @@ def test_offsets_are_what_was_committed_last_also_after_reopening(actions):
         assert offsets.get(group, queue) == offset
 
 
+def test_groups_may_come_and_go_while_they_are_walked():
+    offsets = ConsumerOffsets(MemoryTable(), MemoryPlaces())
+    for number in range(4):
+        offsets.commit(b"g%d" % number, b"q", number)
+    walk = offsets.items()
+    assert next(walk) == (b"g0", b"q", 0)
+    offsets.forget(b"g0", b"q")
+    offsets.forget(b"g2", b"q")
+    offsets.commit(b"g3", b"q", 7)
+    offsets.commit(b"new", b"q", 1)
+    assert list(walk) == [(b"g1", b"q", 1), (b"g3", b"q", 7)]
+
+
 def test_group_whose_offset_is_lost_to_damage_is_named_and_goes_on_at_the_oldest_message(tmp_path, caplog):
     table, path = MemoryTable(), tmp_path / "consumer_offsets"
     places = Places.open(path)
