@@ -15,6 +15,8 @@ from gateway.admin.schemas import ExchangeExplanation, ExplainedQueue, Explanati
 from gateway.amqp.exchanges import AMQ_TOPIC, Exchange
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.tracing import trace_way
+from gateway.auth.authenticator import Authenticator
+from gateway.auth.credentials import Credentials
 
 SUBSCRIBED = ("$share/", "$queue/", "$exclusive/", "$replay/")
 QUEUES_AT_ONCE = 128  # about a millisecond
@@ -27,6 +29,13 @@ class QuestionError(Exception):
 
 class MissingError(QuestionError):
     """A question about a virtual host, an exchange or a queue that is not there."""
+
+
+def is_as_nameless(authenticator: Authenticator, door: str, user: str) -> bool:
+    """Return whether a client that gives this name, which no user has, comes in as one without a name would."""
+    here = [Credentials(door, user, None, "", ways=ways) for ways in authenticator.open_ways.ways_of(door)]
+    is_known = any(user == one.name for one in authenticator.users())
+    return bool(user) and not is_known and any(map(authenticator.lets_be_anonymous, here))
 
 
 async def explain_topic(broker: Broker, vhost: VirtualHost | None, topic: str) -> Explanation:

@@ -30,6 +30,7 @@ from gateway.admin.explain import (
     explain_bindings,
     explain_space,
     get_exchange,
+    is_as_nameless,
 )
 from gateway.admin.publish_notes import find_notes
 from gateway.admin.schemas import ExplainedQueue, PassedExchange, PublishExplanation
@@ -212,7 +213,8 @@ def _judge(
     user, name = publish.user, exchange.name
     if user is None:
         return None, ""
-    may = view.authenticator.find_rights(publish.door, user)
+    is_nameless = is_as_nameless(view.authenticator, publish.door, user)
+    may = view.authenticator.find_rights(publish.door, "" if is_nameless else user)
     if may is None and user == GUEST and publish.door == AMQP_DOOR and view.authenticator.find_tags(user):
         may = ALL
     if may is None:

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from core.reserved import OWN_ROOTS, is_bridge_state
 from gateway.address import format_address, is_loopback
-from gateway.admin.explain import QuestionError, check_topic
+from gateway.admin.explain import QuestionError, check_topic, is_as_nameless
 from gateway.admin.schemas import RightExplanation
 from gateway.admin.view import AdminView
 from gateway.auth.credentials import GUEST
@@ -63,8 +63,11 @@ def explain_right(view: AdminView, asked: Right) -> RightExplanation:
             raise QuestionError(f"{asked.name} is the gateway's own: clients cannot publish to it")
     if asked.action == SUBSCRIBE:
         _check_filter(asked.name)
-    may = _find_rights(view, asked)
+    is_nameless = not asked.groups and is_as_nameless(view.authenticator, asked.door, asked.user)
+    may = _find_rights(view, asked._replace(user="") if is_nameless else asked)
     called = f"user '{asked.user}'" if asked.user else "a client without a name"
+    if is_nameless:
+        called = f"a client called '{asked.user}', as any without a name,"
     if may is None:
         more = "; of one that a token or a back end lets in name its groups" if asked.user and not asked.groups else ""
         return _answer(asked, Verdict(is_allowed=False, by=""), f"{called} does not come in by this door{more}")

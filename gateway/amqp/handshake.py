@@ -72,7 +72,8 @@ class ConnectionLimits:
 
 def not_amqp(data: bytes) -> str:
     """Return why a connection ends that does not begin with our protocol header, for the log."""
-    return f"not AMQP 0-9-1{told_of(data)}"
+    told = told_of(data)
+    return f"not AMQP 0-9-1{', but another version of it' if told == ', but AMQP' else told}"
 
 
 def start_method(limits: ConnectionLimits, version: str) -> Method.Start:

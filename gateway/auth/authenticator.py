@@ -159,10 +159,10 @@ class Authenticator:
         elif user in self._users and credentials.counts(USERS):
             return self._check(credentials, self._users[user], then)
         elif self._may_ask(credentials):
-            is_wrong = not self._lets_be_anonymous(credentials)
+            is_wrong = not self.lets_be_anonymous(credentials)
             asked = partial(self._found_outside, credentials._replace(password=None, signed=None), then)
             return self.backends.begin(credentials, asked, is_stranger_wrong=is_wrong)
-        elif self._lets_be_anonymous(credentials):
+        elif self.lets_be_anonymous(credentials):
             self._answer(then, self._make_identity("", credentials))
         elif user is None:
             self._answer(then, Refusal.NAMELESS)
@@ -170,7 +170,7 @@ class Authenticator:
             return self._check(credentials, self._strangers.make(user), then)
         return None
 
-    def _lets_be_anonymous(self, who: Credentials) -> bool:
+    def lets_be_anonymous(self, who: Credentials) -> bool:
         """Return whether a client is let in without being a user, by a name where it gives one."""
         has_names = (self._strangers.had_users and who.counts(USERS)) or self.backends.is_on_for(who)
         return self._open.lets_be_anonymous(who, has_names=has_names)
@@ -193,7 +193,7 @@ class Authenticator:
         """Go by what back ends said of a name that is no user here."""
         if isinstance(found, Token):
             self._answer(then, self.let_in_by(found, who))
-        elif found is None and self._lets_be_anonymous(who):
+        elif found is None and self.lets_be_anonymous(who):
             self._answer(then, self._make_identity("", who))
         elif found is Refusal.BUSY:
             self._answer(then, self._find_hindrance(who))

@@ -40,9 +40,10 @@ class OpenWays:
 
     def lets_guest_be(self, *doors: str) -> bool:
         """Return whether guest comes in by some listener of these doors."""
-        return any(self.lets_guest_in(ways) for door in doors for ways in self._ways_of(door))
+        return any(self.lets_guest_in(ways) for door in doors for ways in self.ways_of(door))
 
-    def _ways_of(self, door: str) -> Sequence[Ways]:
+    def ways_of(self, door: str) -> Sequence[Ways]:
+        """Return the authenticators of each listener of a door, None where all count."""
         return self.listeners.get(door) or (None,)
 
     def lets_anonymous_in(self, protocol: str, ways: Ways = None) -> bool:
@@ -55,7 +56,7 @@ class OpenWays:
 
     def lets_anonymous_be(self, protocol: str) -> bool:
         """Return whether such clients come in by some listener of a protocol."""
-        return any(self.lets_anonymous_in(protocol, ways) for ways in self._ways_of(protocol))
+        return any(self.lets_anonymous_in(protocol, ways) for ways in self.ways_of(protocol))
 
     def lets_be_anonymous(self, credentials: Credentials, *, has_names: bool) -> bool:
         """Return whether a client is let in as no particular user: with a name only where no name means anything.
@@ -94,5 +95,5 @@ class OpenWays:
         ]
 
     def _find_cause(self, door: str, setting: str) -> str:
-        is_general = getattr(self.settings, setting) and None in self._ways_of(door)
+        is_general = getattr(self.settings, setting) and None in self.ways_of(door)
         return f"auth.{setting}" if is_general else "listen.authenticators"

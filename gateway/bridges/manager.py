@@ -46,6 +46,22 @@ def check_bridges(settings: dict[str, BridgeSettings]) -> ModuleType | None:
         raise SettingsError(why) from error
 
 
+def describe_unreadable(settings: dict[str, BridgeSettings]) -> list[str]:
+    """Return a line for each file of a bridge that cannot be read now; bridges read theirs whenever they connect."""
+    lines = []
+    for name, one in settings.items():
+        files = [("password_file", one.password_file)]
+        if one.tls is not None:
+            files += [(f"tls.{field}", getattr(one.tls, field)) for field in ("ca", "certificate", "key")]
+        for field, path in files:
+            try:
+                if path is not None:
+                    path.read_bytes()
+            except OSError as error:
+                lines.append(f"bridges.{name}.{field}: cannot read {path}: {error.strerror}")
+    return lines
+
+
 class RunningBridge(Protocol):
     """A bridge, whatever it needs to be imported for."""
 

@@ -25,7 +25,7 @@ def config_check(*, config: ConfigOption = None, as_json: JsonOption = False) ->
     from gateway.auth.backends.kinds import describe_clear, make_backends
     from gateway.auth.settings_users import make_users
     from gateway.auth.token_logins import read_keys
-    from gateway.bridges.manager import check_bridges
+    from gateway.bridges.manager import check_bridges, describe_unreadable
     from gateway.listeners import check_certificates
     from gateway.settings.models import SettingsError
     from gateway.settings.reading import load_settings
@@ -41,7 +41,7 @@ def config_check(*, config: ConfigOption = None, as_json: JsonOption = False) ->
         check_bridges(settings.bridges)
     now_s = time.time()
     ending = [f"the certificate in {one.path} {one.tell_end(now_s)}" for one in certificates if one.ends_soon(now_s)]
-    warnings = [*describe_clear(settings.auth), *ending]
+    warnings = [*describe_clear(settings.auth), *ending, *describe_unreadable(settings.bridges)]
     for line in warnings:
         print(f"lmq: warning: {line}", file=sys.stderr)
     print_listed({"fine": True, "warnings": warnings}, ["settings are fine"], as_json=as_json)

@@ -99,9 +99,10 @@ def run_retention(
 ) -> None:
     """Delete now the segments that are past their time or over the size."""
     found = AdminClient(admin, user, password).send("POST", "/api/lmq/retention")
-    bound = "no bound" if found["bytes_max"] is None else f"{found['bytes_max'] >> 20} MiB"
+    most = found["bytes_max"]
+    bound = "and no size is too large" if most is None else f"or when the log is larger than {most >> 20} MiB"
     told = (
         f"{found['segments']} segments went; the log has {found['log_bytes'] >> 20} MiB; what nobody needs goes "
-        f"after {found['age_hours']} h (store.retention.age_hours) or beyond {bound} (store.retention.bytes_max)"
+        f"after {found['age_hours']} h (store.retention.age_hours), {bound} (store.retention.bytes_max)"
     )
     print_listed(found, [told], as_json=as_json)

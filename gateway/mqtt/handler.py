@@ -73,7 +73,7 @@ class MqttHandler(Arriving):
                 connection.receive_data(data, now_ms)
             has_more = self._act(now_ms)
         except MqttError as error:
-            told = told_of(data) if self.session is None else ""
+            told = told_of(data, "MQTT") if self.session is None else ""
             self._close_for(error.kind, f"{error}{told}", error.code, now_ms)
         except LmqError as error:
             code = reason_code(error)

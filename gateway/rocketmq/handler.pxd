@@ -28,8 +28,8 @@ cdef class RocketmqHandler(ConnectionHandler):
 
     cpdef bint go_on(self, long long now_ms) except -1
 
-    @cython.locals(has_more=bint)
-    cdef bint _work(self, long long now_ms) except -1
+    @cython.locals(has_more=bint, at=Transport)
+    cdef bint _work(self, bytes data, long long now_ms) except -1
 
     @cython.locals(connection=Connection, transport=Transport, is_beating=bint)
     cdef bint _act(self, long long now_ms) except -1

@@ -19,6 +19,7 @@ from gateway.auth.recheck import TURNED_OUT
 from gateway.auth.rule import TOPIC
 from gateway.events import Actor
 from gateway.net.protocol import ConnectionHandler, Transport
+from gateway.net.streams.first_bytes import told_of
 from gateway.pacing import UserRates
 from gateway.rocketmq.client import Client
 from gateway.rocketmq.client_table import Beat
@@ -43,6 +44,7 @@ from lmq.remoting.response_codes import ResponseCode
 from lmq.remoting.signature import ACCESS_KEY
 
 LOGGER = logging.getLogger(__name__)
+_NEW = int(State.NEW)
 _LOGIN = int(State.LOGIN)
 
 
@@ -74,29 +76,27 @@ class RocketmqHandler(ConnectionHandler):
         if self._connection.state == _LOGIN:  # this much is kept, and no more is read
             self.transport.pause_reading()
         self._connection.receive_data(data, now_ms)
-        return self._work(now_ms)
+        return self._work(data, now_ms)
 
     def go_on(self, now_ms: int) -> bool:
         """Answer some more of it."""
         self._connection.take_up(now_ms)
-        has_more = self._work(now_ms)
+        has_more = self._work(b"", now_ms)
         if self._has_ended and not has_more:
             self._has_ended = False
             self.on_eof(now_ms)
         return has_more
 
-    def _work(self, now_ms: int) -> bool:
+    def _work(self, data: bytes, now_ms: int) -> bool:
         has_more = False
         try:
             has_more = self._act(now_ms)
         except FrameError as error:
             self._door.metrics.refuse("malformed_frame")
-            LOGGER.warning(
-                "closing connection: malformed frame conn=%d peer=%s reason=%s",
-                self.transport.conn_id,
-                self.transport.peer,
-                error.reason,
-            )
+            at, why = self.transport, error.reason
+            if self._connection.state == _NEW:  # it never was one of RocketMQ: say what it is of
+                why += told_of(data)
+            LOGGER.warning("closing connection: malformed frame conn=%d peer=%s reason=%s", at.conn_id, at.peer, why)
             self._hang_up("malformed_frame")
             return False
         if not self.transport.is_writable:

@@ -86,7 +86,7 @@ def _read_file(config: Path | None) -> dict[str, Any]:
     if config is None:
         return {}
     try:
-        return tomllib.loads(config.read_text(encoding="utf-8"))
+        return tomllib.loads(config.read_text(encoding="utf-8-sig"))  # some editors begin a file with U+FEFF
     except OSError as error:
         raise SettingsError(f"cannot read {config}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

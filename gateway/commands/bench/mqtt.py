@@ -15,6 +15,7 @@ from gateway.commands.refusing import EXIT_DENIED
 
 CONNACK, PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP, SUBACK, PINGRESP = 2, 3, 4, 5, 6, 7, 9, 13
 REFUSED = 0x80
+RETAINED = 1  # the bit of a PUBLISH that was kept from before the subscription
 ID_MAX = 65_535  # packet identifiers have two bytes
 _ID = struct.Struct(">H")
 _REASONS = ("", "its version", "the client identifier", "unavailable", "user name or password", "not allowed")
@@ -163,7 +164,8 @@ class MqttConsumer(_MqttPeer, Consumer):
                 if qos:
                     answers += (b"\x40\x02" if qos == 1 else b"\x50\x02", data[body : body + 2])
                     body += 2
-                bodies.append(data[body:end])
+                if not data[at] & RETAINED:  # not one of those that are measured
+                    bodies.append(data[body:end])
             elif kind == PUBREL:
                 answers += (b"\x70\x02", data[start : start + 2])
             else:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 HANDSHAKE_BYTE = 0x16  # a TLS record that begins a handshake; no first byte of MQTT, AMQP, RocketMQ or HTTP
 STARTS = (
+    (b"AMQP\x00\x01\x00\x00", "AMQP 1.0"),
+    (b"AMQP\x02\x01\x00\x00", "AMQP 1.0"),  # that begins with TLS
+    (b"AMQP\x03\x01\x00\x00", "AMQP 1.0"),  # that begins with SASL, as most of its clients do
     (b"AMQP", "AMQP"),
     (b"PROXY ", "a PROXY header"),
     (b"\r\n\r\n\x00\r\nQUIT\n", "a PROXY header"),
@@ -44,7 +47,7 @@ def _is_frame(data: bytes) -> bool:
     )
 
 
-def told_of(data: bytes) -> str:
-    """Return words that say what came, to be put behind a reason; empty where that is not known."""
+def told_of(data: bytes, own: str = "") -> str:
+    """Return words that say what came, to be put behind a reason; empty where that is not known, or is `own`."""
     name = name_protocol(data)
-    return f", but {name}" if name else ""
+    return f", but {name}" if name and name != own else ""

@@ -16,6 +16,7 @@ from wsproto.events import (
     Event,
     Ping,
     RejectConnection,
+    RejectData,
     Request,
     TextMessage,
 )
@@ -27,6 +28,7 @@ from gateway.net.streams.frame_cutter import FrameCutter, head_of_binary
 from gateway.net.streams.layer import Layer, StreamError
 
 KIND = "websocket"
+HERE = "MQTT over WebSocket is spoken here"
 SUBPROTOCOLS = ("mqtt", "mqttv3.1")  # MQTT-6.0.0-3, and what clients of MQTT 3.1 say
 HEAD_END = b"\r\n\r\n"
 FRAMES_AT_A_TIME = 16  # each that is not plain costs some 10 us, whatever is in it
@@ -86,10 +88,10 @@ class WebSocketLayer(Layer):
         try:
             self._connection.receive_data(data)
         except RemoteProtocolError as error:
-            if error.event_hint is not None:
-                self._said += self._connection.send(error.event_hint)
             name = name_protocol(data)
             reason = f"no HTTP, but {name}" if name not in {"", "HTTP"} else str(error).lower()
+            if isinstance(error.event_hint, RejectConnection):
+                self._tell(error.event_hint.status_code, reason)
             raise StreamError(KIND, reason) from error
         self._handle_events(parts)
         self._frames.feed(rest)
@@ -129,9 +131,16 @@ class WebSocketLayer(Layer):
         self.is_open = True
 
     def _reject(self, status: int, reason: str) -> None:
-        headers = [(b"content-length", b"0"), (b"connection", b"close")]
-        self._said += self._connection.send(RejectConnection(status_code=status, headers=headers))
+        self._tell(status, reason)
         raise StreamError(KIND, reason)
+
+    def _tell(self, status: int, reason: str) -> None:
+        """Answer with a status, and say in words what is missing: it may be a person who asks, by a browser or curl."""
+        text = f"{HERE}: {reason}\n".encode()
+        headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(text))]
+        headers.append((b"connection", b"close"))
+        self._said += self._connection.send(RejectConnection(status_code=status, headers=headers, has_body=True))
+        self._said += self._connection.send(RejectData(data=text))
 
     def _fail(self, code: int, reason: str) -> None:
         self._said += self._connection.send(CloseConnection(code=code))

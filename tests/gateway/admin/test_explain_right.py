@@ -96,6 +96,27 @@ async def test_permissions_settings_and_names_that_nobody_has_are_told(tmp_path)
         assert await ask("publish", "a", "") == "a client without a name does not come in by this door"
 
 
+async def test_a_name_that_no_user_has_is_that_of_a_client_without_a_name_where_such_come_in(tmp_path):
+    rights = {"rules": [{"permit": "deny", "users": [""], "topics": ["secret/#"]}]}
+    async with managed_gateway(tmp_path, rights=rights) as (_, client):
+
+        async def ask(name, **more):
+            asked = {"action": "subscribe", "name": name, "user": "zoe", **more}
+            return (await client.get("/api/explain/right", params=asked)).json()["verdict"]
+
+        called = "a client called 'zoe', as any without a name,"
+        assert await ask("plant/#") == f"{called} may subscribe to filter 'plant/#' by auth.default"
+        assert await ask("secret/#") == f"{called} may not subscribe to filter 'secret/#' by auth.rules[0]"
+        publish = {"door": "mqtt", "topic": "secret/a", "user": "zoe"}
+        found = (await client.get("/api/explain/publish", params=publish)).json()
+        assert (found["is_allowed"], found["verdict"]) == (
+            False, "user 'zoe' may not publish to topic 'secret/a' by auth.rules[0]",
+        )  # fmt: skip
+        assert (await ask("plant/#", door="amqp")).startswith("user 'zoe' does not come in by this door")
+        await client.put("/api/users/eve", json={"password": "x", "tags": ""})
+        assert (await ask("plant/#")).startswith("user 'zoe' does not come in by this door")
+
+
 async def test_guest_comes_from_this_machine_and_may_do_what_its_permissions_say(tmp_path):
     async with managed_gateway(tmp_path) as (_, client):
         await client.put("/api/permissions/%2F/guest", json={"configure": "", "write": ".*", "read": ".*"})

@@ -101,4 +101,6 @@ def test_what_is_out_of_bounds_is_not_allowed(channels, frame_max, text):
 
 def test_what_is_not_amqp_is_told_by_what_it_is():
     assert not_amqp(b"GET / HTTP/1.1\r\n") == "not AMQP 0-9-1, but HTTP"
+    assert not_amqp(b"AMQP\x03\x01\x00\x00") == "not AMQP 0-9-1, but AMQP 1.0"
+    assert not_amqp(b"AMQP\x01\x01\x08\x00") == "not AMQP 0-9-1, but another version of it"
     assert not_amqp(b"\x00") == "not AMQP 0-9-1"

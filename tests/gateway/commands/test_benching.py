@@ -22,6 +22,13 @@ def test_figures_are_a_table_or_an_object(running):
     assert told["consumers"] is None
 
 
+def test_what_was_retained_before_is_not_counted(running):
+    mqtt = at(running, "mqtt")
+    assert call_lmq("publish", "bench/kept", "old", "--retain", *mqtt).exit_code in {0, 3}
+    told = call_lmq("bench", "pubsub", "bench/kept", "--count", "50", "--subs", "2", "--json", *mqtt)
+    assert json.loads(told.stdout)["consumers"]["messages"] == 100
+
+
 def test_what_does_not_come_is_told(running):
     told = call_lmq("bench", "sub", "bench/none", "--seconds", "0.2", "--json", *at(running, "mqtt"))
     assert json.loads(told.stdout)["consumers"]["messages"] == 0

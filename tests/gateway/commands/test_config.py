@@ -28,6 +28,20 @@ def test_config_is_shown_as_it_would_be_used(tmp_path):
     )
 
 
+def test_files_of_bridges_that_cannot_be_read_are_told(tmp_path):
+    config, kept = tmp_path / "lmq.toml", tmp_path / "password"
+    kept.write_text("x")
+    config.write_text(
+        f"[bridges.far]\naddress = 'h:1'\npassword_file = '{kept}'\ntopics = [{{ filter = '#' }}]\n"
+        f"[bridges.far.tls]\nca = '{tmp_path}/none.pem'\n"
+    )
+    told = call_lmq("config", "check", "--config", str(config))
+    assert told.stdout == "settings are fine\n"
+    assert told.stderr == (
+        f"lmq: warning: bridges.far.tls.ca: cannot read {tmp_path}/none.pem: No such file or directory\n"
+    )
+
+
 def test_settings_are_told_to_programs_without_secrets(tmp_path):
     config, conf = tmp_path / "lmq.toml", tmp_path / "mosquitto.conf"
     kept = hash_password("secret")

@@ -50,6 +50,28 @@ def test_a_peer_that_sends_no_frames_is_closed_and_nobody_else(site, peer, data)
     assert [record.body for record in records_of(other.pull("T"))] == [b"before", b"kept"]
 
 
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        (b"GET / HTTP/1.1\r\n\r\n", ", but HTTP"),
+        (b"AMQP\x00\x00\x09\x01", ", but AMQP"),
+        (b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x00\x00\x00", ", but MQTT"),
+        (b"\xff" * 40, ""),
+    ],
+)
+def test_the_log_says_which_protocol_came_to_the_wrong_door(peer, caplog, data, name):
+    peer.give(data)
+    assert [record.message.partition("reason=")[2] for record in caplog.records if "malformed" in record.message] == [
+        f"impossible length or header type{name}"
+    ]
+
+
+def test_what_comes_behind_requests_is_a_broken_frame_whatever_it_looks_like(peer, caplog):
+    peer.give(send_frame(b"kept", opaque=1))
+    peer.give(b"GET / HTTP/1.1\r\n\r\n")
+    assert "HTTP" not in caplog.text
+
+
 def test_numbers_and_booleans_in_fields_are_understood(site, peer):
     peer.send(b"x")
     ext = {"consumerGroup": "g", "topic": "T", "queueId": 0, "commitOffset": 1, "setZeroIfNotFound": False}

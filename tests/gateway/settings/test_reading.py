@@ -45,6 +45,10 @@ def test_file_then_environment_then_flags_win(config, monkeypatch):
     assert settings.data_dir == Path("elsewhere")
 
 
+def test_file_may_begin_with_the_mark_that_some_editors_write(config):
+    assert load_settings(config("\ufeff[mqtt]\nconnections_max = 7\n"), {}).mqtt.connections_max == 7
+
+
 def test_nested_settings_come_from_the_environment(monkeypatch):
     monkeypatch.setenv("LMQ_STORE__FLUSH__MODE", "async")
     monkeypatch.setenv("LMQ_STORE__FLUSH__INTERVAL_MS", "20")

@@ -13,6 +13,8 @@ from gateway.net.streams.first_bytes import name_protocol, told_of
         (b"\x10\x0e\x00\x04MQTT\x04", "MQTT"),
         (b"\x10\x80\x01\x00\x06MQIsdp\x03", "MQTT"),
         (b"AMQP\x00\x00\x09\x01", "AMQP"),
+        (b"AMQP\x03\x01\x00\x00", "AMQP 1.0"),
+        (b"AMQP\x00\x01\x00\x00", "AMQP 1.0"),
         (b"GET /mqtt HTTP/1.1\r\n", "HTTP"),
         (b"PRI * HTTP/2.0\r\n\r\nSM", "HTTP/2"),
         (b"PROXY TCP4 ", "a PROXY header"),
@@ -28,6 +30,7 @@ from gateway.net.streams.first_bytes import name_protocol, told_of
 def test_protocols_are_known_by_their_first_bytes(data, name):
     assert name_protocol(data) == name
     assert told_of(data) == (f", but {name}" if name else "")
+    assert told_of(data, name) == ""  # a door does not say that its own came
 
 
 @given(st.binary(max_size=64))

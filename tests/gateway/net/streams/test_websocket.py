@@ -99,7 +99,11 @@ def test_who_asks_otherwise_is_told_by_http(sent, status, reason):
     layer = WebSocketLayer("/mqtt")
     with pytest.raises(StreamError, match=f"websocket: {reason}"):
         layer.receive_data(sent)
-    assert layer.data_to_send().startswith(b"HTTP/1.1 " + status)
+    head, _, body = layer.data_to_send().partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 " + status)
+    assert body.startswith(b"MQTT over WebSocket is spoken here: ")
+    assert reason.encode() in body
+    assert b"content-length: %d" % len(body) in head.lower()
     assert not layer.is_open
 
 
