@@ -14,6 +14,7 @@ class CuttingProxy:
         self._address = address
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._carriers = []
+        self._lock = threading.Lock()  # of the list: a connection that comes during a cut belongs to the next one
         self.port = self._listener.getsockname()[1]
 
     def __enter__(self):
@@ -30,7 +31,8 @@ class CuttingProxy:
 
     def cut(self):
         """Break all connections."""
-        carriers, self._carriers = self._carriers, []
+        with self._lock:
+            carriers, self._carriers = self._carriers, []
         for carrier in carriers:
             carrier.cut()
 
@@ -38,7 +40,9 @@ class CuttingProxy:
         with contextlib.suppress(OSError):
             while True:
                 near, _ = self._listener.accept()
-                self._carriers.append(_Carrier(near, socket.create_connection(self._address)))
+                carrier = _Carrier(near, socket.create_connection(self._address))
+                with self._lock:
+                    self._carriers.append(carrier)
 
 
 class _Carrier:
