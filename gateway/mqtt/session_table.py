@@ -334,8 +334,15 @@ class SessionTable:
         if not session.is_persistent:
             return
         self._subscription_rows.delete(subscription_key(session.client_id, subscription.topic_filter))
-        has_session = self._sessions.get(session.client_id) is session
-        self._ends.when_ended(self._ends.give_back(subscription, has_session=has_session))
+        self._ends.when_ended(self._ends.give_back(subscription, has_session=self._has(session)))
+
+    def keep_alone(self, subscription: Subscription) -> None:
+        """Write down what a subscription that ends has of a group that ends, too."""
+        if subscription.session.is_persistent and self._has(subscription.session):
+            self._ends.keep_alone(subscription)
+
+    def _has(self, session: Session) -> bool:
+        return self._sessions.get(session.client_id) is session
 
     def held_positions(self) -> Iterator[tuple[int, int]]:
         """Give queue and first unacknowledged offset of each durable subscription at QoS 1.

@@ -8,6 +8,7 @@ MQTT-4.8.2-5. Offline members get nothing; a group without a connected member co
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 from itertools import takewhile
 from typing import Protocol
 
@@ -126,9 +127,13 @@ class SharedGroup(Reader):
                 return member.session.client_id
         return b""
 
-    def drop(self) -> None:
-        """Forget what was taken and done: the group is no more. What is under way goes on with those that have it."""
+    def drop(self, leave_alone: Callable[[Subscription], None]) -> None:
+        """Forget what was taken and done: the group is no more. What is under way goes on with those that have it.
+
+        Those are told by `leave_alone` first: nobody else is going to be handed it.
+        """
         for subscription in self._leavers.copy():
+            leave_alone(subscription)
             self._let_leave(subscription)
         self._desk.broker.pop.drop(self.light_name, self.owner)
 

@@ -5,7 +5,7 @@ A group is the pair of its name and a topic filter. What it has taken and finish
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from core.lmq.queue_name import mqtt_queue_name
 from gateway.mqtt.assignment import ROUND_ROBIN
@@ -20,6 +20,7 @@ class Sharing:
 
     def __init__(self, desk: SharedDesk) -> None:
         self.strategy = ROUND_ROBIN
+        self.leave_alone: Callable[[Subscription], None] = lambda _: None  # one that has messages of a group that ends
         self._desk = desk
         self._groups: dict[tuple[bytes, bytes], SharedGroup] = {}  # by group and filter
         self._counts: dict[tuple[bytes, bytes], int] = {}
@@ -71,7 +72,7 @@ class Sharing:
         self._counts[key] -= 1
         if not self._counts[key]:
             del self._counts[key]
-            self._groups.pop(key).drop()
+            self._groups.pop(key).drop(self.leave_alone)
             self.ends.note(key)
 
     def groups(self) -> list[SharedGroup]:

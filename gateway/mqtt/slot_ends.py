@@ -86,17 +86,36 @@ class SlotEnds:
         gone.floor_slot, gone.sent_slot, gone.retained_slot = slots
         ended = Ended(gone, catch_up)
         session.keep_ended(ended)
-        self._write(gone)
+        # what a group sent at QoS 1 goes to its other members
+        self._write(gone, [] if window is None or is_shared(gone.topic_filter) else window.once_of(gone.source))
         if stays and not is_in_flight:
             session.free_source(gone)
         return [partial(self._keep, session, ended)]
 
-    def _write(self, gone: Subscription) -> None:
-        session, window = gone.session, gone.session.window
-        # what a group sent at QoS 1 goes to its other members
-        owed = [] if window is None or is_shared(gone.topic_filter) else window.once_of(gone.source)
+    def keep_alone(self, subscription: Subscription) -> None:
+        """Bring to its end what a subscription has of a group at QoS 1: the group has no member any more.
+
+        Where it went to QoS 0 before, the messages are of the one that it left behind.
+        """
+        session, window = subscription.session, subscription.session.window
+        for source in {window.any_source_of(each) for each in subscription.unacked or ()} if window is not None else ():
+            gone = session.sources[source]
+            owed = window.once_of(source) if window is not None else []
+            if gone is None or not owed:
+                continue
+            if gone.floor_slot == NO_SLOT:
+                gone.floor_slot, gone.sent_slot = self._places.acquire(min(owed)), self._places.acquire()
+                gone.retained_slot = self._places.acquire()
+                ended = Ended(gone, None)
+                session.keep_ended(ended)
+                self.when_ended([partial(self._keep, session, ended)])
+            else:
+                self._places.set(gone.floor_slot, min(*owed, self._places.get(gone.floor_slot)))
+            self._write(gone, owed)
+
+    def _write(self, gone: Subscription, owed: list[int]) -> None:
         row = pack_ended(gone.topic_filter, row_of(gone), owed)
-        self._rows.put(ended_key(session.client_id, gone.floor_slot), row)
+        self._rows.put(ended_key(gone.session.client_id, gone.floor_slot), row)
 
     def _keep(self, session: Session, ended: Ended) -> None:
         """Go on with what is under way: the end of its subscription is durable."""

@@ -94,6 +94,7 @@ class Subscribing:
     ) -> None:
         self.chores = Chores(broker)
         self.sharing = Sharing(delivery)
+        self.sharing.leave_alone = sessions.keep_alone
         self.exclusive = Exclusive()
         self.history = History(broker)
         self.rewriting = Rewriting((), broker.caches)

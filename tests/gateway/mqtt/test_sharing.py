@@ -112,7 +112,11 @@ def test_group_that_was_left_for_good_begins_anew_also_after_a_kill(world):
     send(world, b"waits")
     world.close()
     world.open()
-    assert take(world.connect(b"a", clean=False)) == [b"waits"]
+    peer = world.connect(b"a", clean=False)
+    got = peer.take_deliveries()
+    assert [(one.body, one.dup) for one in got] == [*[(body, True) for body in numbered(3)], (b"waits", False)]
+    peer.send(*[puback(one.packet_id) for one in got]).vanish()
+    assert take(world.connect(b"a", clean=False)) == []
 
 
 def test_group_of_sessions_that_a_kill_ended_is_forgotten(world):
