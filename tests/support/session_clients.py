@@ -82,8 +82,14 @@ class Client(Sighting):
         sent = session.in_flight()
         known = [one for one in self.before if one in sent and not one.is_adrift]
         rest = [one for one in sent if one not in known]
-        self.again = known + sorted(rest, key=lambda copy: copy.sent_number if copy.qos == 2 else 0)
+        self.again = known + sorted(rest, key=self._place_again)
         self.in_flight, self.before, self.releases = {}, (), []
+
+    def _place_again(self, copy):
+        """Return what a copy comes again by, among those like it: retained messages at QoS 1 as they were stored."""
+        if copy.qos == 2:
+            return copy.sent_number
+        return self.life.oracle.published.index(copy.message) if copy.is_catch_up else 0
 
     def _dial(self, is_5, is_clean, expiry_s, will, keep_alive_s, receive_max, small, alias_max):
         said = {}

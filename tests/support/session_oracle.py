@@ -173,6 +173,8 @@ class Oracle:
                 copy.may_come |= copy.is_catch_up and copy.state == WAITING  # it is not owed beyond the connection
         found.qos, found.identifier = qos, identifier
         found.is_no_local, found.keeps_retain = options
+        for copy in found.copies:
+            copy.may_come |= found.hides(copy.message) and copy.state == WAITING  # it may be read before that changes
         session.by_identifier[identifier] = found
         wants = not found.group and (handling == 0 or (handling == 1 and is_new))
         if wants:
@@ -282,7 +284,7 @@ class Oracle:
                 for copy in one.held:
                     copy.may_come |= copy.state == DONE
                 for copy in one.unacknowledged():
-                    copy.may_come |= one.topic_filter.startswith(b"$share/") and copy.qos == 1  # others get it, if any
+                    copy.may_come |= one.group is not None and copy.qos == 1  # others get it
             if not session.expiry_s or not session.is_durable:
                 self.end_session(session)
                 continue

@@ -37,7 +37,9 @@ class Sighting:
 
     def on_release(self, number):
         for copy in self.again:
-            if copy.state == RECEIVED and copy.packet_id == number:
+            if copy.packet_id == number and copy.qos == 2:
+                assert copy.state == RECEIVED or self._may_miss(copy), ("released, not sent", copy.message.body)
+                copy.state = RECEIVED
                 self.again.remove(copy)
                 self.in_flight[number] = copy
                 break
@@ -94,7 +96,7 @@ class Sighting:
         return [one for one in everything if matches(one.plain, found.topic)]
 
     def _find_again(self, found, candidates):
-        for copy in sorted(self.again, key=lambda copy: copy.packet_id != found.packet_id):
+        for copy in sorted(self.again, key=lambda copy: not self._has_identifier(copy, found.packet_id)):
             if self._is_same(found, copy) and copy.holder in candidates and copy.state == SENT:
                 before = [one for one in self.again[: self.again.index(copy)] if self._is_earlier(one, copy)]
                 late = [one for one in before if not self._may_miss(one)]
@@ -112,6 +114,11 @@ class Sighting:
                     copy.owner, copy.state = one, DONE
                     return copy
         raise AssertionError(f"again without a reason: {found.topic} {found.body}")
+
+    @staticmethod
+    def _has_identifier(copy, packet_id):
+        """Return whether a copy comes again with a packet identifier, if it does; after a kill one at QoS 1 has any."""
+        return copy.packet_id == packet_id and not (copy.is_adrift and copy.qos == 1)
 
     def _is_same(self, found, copy):
         if copy.is_catch_up:
