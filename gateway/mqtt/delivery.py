@@ -134,7 +134,7 @@ class Delivery(Redelivery):
             backlog.stop_waiting()
 
     def revoke(self, session: Session, may: Permissions) -> None:
-        """Take as acknowledged what is in flight for filters that may not be read: it is not sent again."""
+        """Send nothing again of what is in flight for filters that may not be read; at QoS 2 it is still released."""
         window = session.window
         if window is None:
             return
@@ -143,7 +143,10 @@ class Delivery(Redelivery):
             if subscription is not None and subscription.group is None:
                 reader, offset = self._reader_of(subscription), window.offset_of(number)
                 self.broker.lasting_endings.note_run(reader, offset, offset + 1, NOT_PERMITTED, self.now_ms)
-            self.let_go(session, window, number)
+            if window.state_of(number) == ONCE_SENT:
+                self.let_go(session, window, number)
+            else:
+                self.only_release(session, window, number)
 
     def let_go(self, session: Session, window: InflightWindow, number: int) -> None:
         """Take a message of a session's window as acknowledged, which may let others leave it."""

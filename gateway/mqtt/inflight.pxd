@@ -95,6 +95,8 @@ cdef class InflightWindow:
     )
     cpdef Py_ssize_t acknowledge(self, RunColumns columns) except -1
 
+    cpdef release(self, long long number)
+
     @cython.locals(slot=Py_ssize_t)
     cpdef drop(self, long long number)
 

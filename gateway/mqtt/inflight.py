@@ -266,6 +266,10 @@ class InflightWindow:
         self._settle()
         return acked
 
+    def release(self, number: int) -> None:
+        """Take one message at QoS 2 of the ring, which is not acknowledged, for one that the client has."""
+        self._states[number & self._mask] = _EXACT_RECEIVED
+
     def drop(self, number: int) -> None:
         """Take one message of the ring as acknowledged: it cannot be sent again."""
         slot = number & self._mask

@@ -121,6 +121,10 @@ class Redelivery(Desk):
             if fitting:
                 break
             self._note_lost(session, window, number, TOO_LARGE if count else "expired")
+            if window.state_of(number) == EXACT_SENT:
+                self.only_release(session, window, number)
+                backlog.resend_from = number + 1
+                return self._send_release(session, number)
             self.let_go(session, window, number)
         count = fitting
         backlog.resend_from = number + count
@@ -133,6 +137,14 @@ class Redelivery(Desk):
         data = self.encoder.encode(batch, qos, number % ID_COUNT + 1, _ALL, retain, form)
         self._note_again(session)
         return self._write(session, data, batch)
+
+    def only_release(self, session: Session, window: InflightWindow, number: int) -> None:
+        """Have a message at QoS 2 that is not sent again be released: its client may hold the packet identifier.
+
+        A client that never got it answers the PUBREL all the same.
+        """
+        self.exact.note_received(session, (number,))
+        window.release(number)
 
     def _note_lost(self, session: Session, window: InflightWindow, number: int, reason: str) -> None:
         """Note that a message in flight is not sent again, before it is let go of."""

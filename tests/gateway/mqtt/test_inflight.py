@@ -5,7 +5,7 @@ from hypothesis import given, settings, strategies as st
 
 from core.message import FLAG_MARK, StoredBatch
 from gateway.mqtt.columns import RunColumns
-from gateway.mqtt.inflight import EXACT_SENT, ID_COUNT, SPAN_MIN, WINDOW_MAX, InflightWindow
+from gateway.mqtt.inflight import EXACT_RECEIVED, EXACT_SENT, ID_COUNT, SPAN_MIN, WINDOW_MAX, InflightWindow
 
 
 def make(window_max=8, sources=2):
@@ -116,6 +116,15 @@ def test_dropped_message_leaves_like_an_acknowledged_one():
     window.push(batch_of([10, 11]), 0)
     window.drop(0)
     assert (window.tail, window.floor_of(0)) == (1, 11)
+
+
+def test_released_message_is_acknowledged_by_its_last_step_alone():
+    window = make()
+    number = window.push_one(0, 10, EXACT_SENT)
+    window.release(number)
+    assert (window.state_of(number), window.next_unacked(number)) == (EXACT_RECEIVED, number)
+    window.drop(number)
+    assert window.tail == window.head
 
 
 def test_messages_at_qos_1_of_a_source_are_told_until_they_are_acknowledged():
