@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.errors import LmqError
+from core.errors import DiskFullError, LmqError
 from gateway.auth.topic_rights import Asking, reading
 from gateway.door import ClientLimits
 from gateway.events import Kind
@@ -13,7 +13,7 @@ from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.errors import MqttError, ProtocolViolationError, reason_code
 from gateway.mqtt.events import AckRun, Event, PingRun, PublishRun
 from gateway.mqtt.opening import Opening
-from gateway.mqtt.packets import Auth, Connect, Disconnect, Subscribe, Unsubscribe
+from gateway.mqtt.packets import LEVEL_5, Auth, Connect, Disconnect, Subscribe, Unsubscribe
 from gateway.mqtt.properties import Property
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.services import MqttServices
@@ -248,7 +248,12 @@ class MqttHandler(Arriving):
     def _unsubscribe(self, packet: Unsubscribe) -> None:
         assert self.session is not None
         door = self._door
-        if door.subscribing.must_keep(self.session):
+        try:
+            if self.session.is_persistent:
+                door.broker.check_commits()
+        except DiskFullError:
+            if self.session.level != LEVEL_5:
+                raise  # an UNSUBACK cannot say so: MQTT-4.8.0-2
             self._steps = door.subscribing.refuse_ends(packet, self._note_unsubscribed)
             return
         if door.authenticator.events.is_heard:

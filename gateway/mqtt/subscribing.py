@@ -23,7 +23,6 @@ from gateway.mqtt.opening import Opening
 from gateway.mqtt.packets import (
     HANDLING_MASK,
     HANDLING_NEW,
-    LEVEL_5,
     NO_LOCAL,
     QOS_MASK,
     RETAIN_AS_PUBLISHED,
@@ -312,16 +311,6 @@ class Subscribing:
                 if wants_retained:
                     self._delivery.send_retained(subscription, code, retained_until)
             yield
-
-    def must_keep(self, session: Session) -> bool:
-        """Return whether no subscription of a session can end now: no commit finds room, and the client can be told."""
-        if not session.is_persistent or session.level != LEVEL_5:
-            return False  # before MQTT 5 an UNSUBACK cannot refuse: it waits
-        try:
-            self._broker.check_commits()
-        except DiskFullError:
-            return True
-        return False
 
     def refuse_ends(self, packet: Unsubscribe, then: Callable[[int, list[int]], None]) -> Iterator[None]:
         """End nothing; at the end call `then` as `unsubscribe` does."""

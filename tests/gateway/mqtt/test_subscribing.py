@@ -86,6 +86,23 @@ def test_group_that_would_begin_behind_an_end_that_waits_for_room_is_refused(wor
     world.turn()
 
 
+def test_client_before_mqtt_5_loses_its_connection_where_an_end_cannot_be_written_down(world, caplog):
+    peer, passing = world.client(b"s", (b"t", 1), clean=False), world.client(b"passing", (b"t", 1))
+    world.set_room_for_definitions(False, is_stuck=True)
+    world.flushes_by_itself = False
+    assert peer.send(mqtt.unsubscribe(2, b"t")).take() == []
+    assert peer.is_closed
+    assert "reason=" in caplog.text
+    assert passing.send(mqtt.unsubscribe(2, b"t")).take() == [mqtt.unsuback(2)]
+    world.set_room_for_definitions(True)
+    world.flushes_by_itself = True
+    world.turn()
+    peer = world.client(b"s", clean=False)
+    world.client(b"p").send(mqtt.publish(b"t", b"x", qos=1, packet_id=1))
+    assert peer.bodies() == [b"x"]
+    assert peer.send(mqtt.unsubscribe(3, b"t")).take() == [mqtt.unsuback(3)]
+
+
 def test_mqtt_5_client_is_refused_an_end_that_cannot_be_written_down_and_keeps_its_subscription(world):
     peer = enter(world, b"s", (Property.SESSION_EXPIRY, 60), clean=False)
     passing = enter(world, b"passing")
