@@ -173,18 +173,20 @@ RULES = {
     MESSAGE_TTL: Rule(_SHARED, _number(0, TIME_MS_MAX)),
     DEAD_LETTER_EXCHANGE: Rule(_SHARED, _check_exchange),
     DEAD_LETTER_KEY: Rule(_SHARED, _check_text),
+    "x-dead-letter-strategy": Rule((QUORUM,), _check_strategy),
     MAX_LENGTH: Rule(_SHARED, _number(0)),
     MAX_LENGTH_BYTES: Rule(TYPES, _number(0)),
+    "x-max-in-memory-length": Rule((QUORUM,), _number(0)),  # messages are on disk
+    "x-max-in-memory-bytes": Rule((QUORUM,), _number(0)),
+    MAX_PRIORITY: Rule((CLASSIC,), _number(0, PRIORITY_MAX, "max_value_exceeded")),
     OVERFLOW: Rule(_SHARED, _check_overflow),
+    QUEUE_MODE: Rule((CLASSIC,), _choice(MODES, "mode"), is_compared=False),
+    "x-queue-version": Rule((CLASSIC,), _check_version),
+    SINGLE_ACTIVE: Rule(_SHARED, _check_flag),
     QUEUE_TYPE: Rule(TYPES, _choice(TYPES, "type")),
     "x-queue-leader-locator": Rule(TYPES, _check_locator),
     "x-queue-master-locator": Rule((CLASSIC,), _check_text),
-    "x-max-in-memory-length": Rule((QUORUM,), _number(0)),  # messages are on disk
-    "x-max-in-memory-bytes": Rule((QUORUM,), _number(0)),
-    SINGLE_ACTIVE: Rule(_SHARED, _check_flag),
-    MAX_PRIORITY: Rule((CLASSIC,), _number(0, PRIORITY_MAX, "max_value_exceeded")),
     DELIVERY_LIMIT: Rule((QUORUM,), _number(-1)),
-    "x-dead-letter-strategy": Rule((QUORUM,), _check_strategy),
     "x-quorum-initial-group-size": Rule((QUORUM,), _number(1)),
     "x-quorum-target-group-size": Rule((QUORUM,), _number(1)),
     "x-initial-cluster-size": Rule((STREAM,), _number(1)),
@@ -192,7 +194,5 @@ RULES = {
     "x-stream-max-segment-size-bytes": Rule((STREAM,), _check_segment),
     "x-stream-filter-size-bytes": Rule((STREAM,), _number(0)),
     CONSUMER_TIMEOUT: Rule(TYPES, _number(0)),
-    QUEUE_MODE: Rule((CLASSIC,), _choice(MODES, "mode"), is_compared=False),
-    "x-queue-version": Rule((CLASSIC,), _check_version),
 }
 """By name, in the order in which they are compared."""

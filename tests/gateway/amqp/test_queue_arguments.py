@@ -44,8 +44,8 @@ def test_what_means_something_is_kept():
     assert list(check_arguments(given, WHAT)) == [
         "x-expires",
         "x-message-ttl",
-        "x-queue-type",
         "x-queue-mode",
+        "x-queue-type",
         "odd",
     ]
     assert check_arguments({}, WHAT) == {}
@@ -145,3 +145,8 @@ def test_of_two_wrong_arguments_the_one_is_named_that_rabbitmq_names():
     assert "'x-max-length'" in refused(check_arguments, said, WHAT)  # values first, then what is for other types
     said = {"x-dead-letter-exchange": number(1), "x-queue-type": text(b"odd")}
     assert "x-dead-letter-exchange" in refused(check_arguments, said, WHAT)
+
+
+def test_another_type_is_named_behind_all_else_that_differs():
+    said = {"x-queue-type": text(b"quorum"), "x-single-active-consumer": Field("bool", True)}
+    assert "'x-single-active-consumer'" in refused(check_same_arguments, said, {}, WHAT)
