@@ -57,7 +57,7 @@ class HeldPublisher:
                 return False
             run.batch.origin = self._origin
             run.batch.born_host = self._peer_host
-            self._output.put(self._publisher.publish(run, self._output.payload_max, None, now_ms))
+            self._publisher.publish(run, self._output, None, now_ms)
             if not transaction.note_published(run):
                 return False
         return True

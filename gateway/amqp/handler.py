@@ -320,12 +320,10 @@ class AmqpHandler(ConnectionHandler):
     def _publish(self, event: PublishRun, now_ms: int) -> None:
         event.batch.origin = self._origin
         event.batch.born_host = self._transport.peer_host
-        answer = self._publisher.publish(event, self.output.payload_max, self._transport, now_ms)
+        self._publisher.publish(event, self.output, self._transport, now_ms)
         if event.batch.count < event.count:
             self._begin(now_ms).unread(event)
         event.release()
-        if answer:
-            self.output.put(answer)
         if event.first_number:
             first, batch = event.first_number, event.batch
             refused = [first + i for i in self._door.broker.detours.full.refused if i < batch.appended]

@@ -8,6 +8,7 @@ from core.lmq.router cimport Router
 from core.message cimport PublishBatch, Route
 from core.metrics cimport DoorMetrics
 from gateway.amqp.events cimport PublishRun
+from gateway.amqp.output cimport ConnectionOutput
 from gateway.net.protocol cimport Transport
 
 cdef int _MANDATORY
@@ -35,8 +36,8 @@ cdef class Publisher:
     cdef Flows _flows
     cdef list _passed
 
-    @cython.locals(batch=PublishBatch, step=Py_ssize_t)
-    cpdef bytes publish(self, PublishRun run, Py_ssize_t payload_max, Transport transport, now_ms)
+    @cython.locals(batch=PublishBatch, step=Py_ssize_t, answer=bytes)
+    cpdef publish(self, PublishRun run, ConnectionOutput output, Transport transport, now_ms)
 
     @cython.locals(
         target=Target, passed=list, raw=bytes, i=Py_ssize_t, version="long long", may_version="long long",

@@ -25,6 +25,7 @@ from gateway.amqp.events import PublishRun
 from gateway.amqp.exchanges import AMQ_TOPIC, TOPIC as KEYED, Exchange, exchange_right
 from gateway.amqp.header_match import find_headers
 from gateway.amqp.methods import encode_content, encode_method
+from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.routing import WaitingPlace, find_way
@@ -109,8 +110,8 @@ class Publisher:
         """Find out anew where the user may publish to: a later login may have changed it."""
         self._may_version = -1
 
-    def publish(self, run: PublishRun, payload_max: int, transport: Transport | None, now_ms: int) -> bytes:
-        """Publish a run; return the frames that it is answered with at once: the messages that come back.
+    def publish(self, run: PublishRun, output: ConnectionOutput, transport: Transport | None, now_ms: int) -> None:
+        """Publish a run; put what it is answered with at once into the output: the messages that come back.
 
         What is confirmed or refused is so later, for all of the run: what the batch's `appended` leaves out found no
         room. Before an error that the run ends with, everything that precedes the fault is published. Where all of it
@@ -132,14 +133,14 @@ class Publisher:
         if step < batch.count:
             batch.count = step
             fault = None
-        answer = b""
         if batch.count:
-            answer = self._return_unroutable(run, payload_max, now_ms)
+            answer = self._return_unroutable(run, output.payload_max, now_ms)
             self._append(run, now_ms)
+            if answer:
+                output.put(answer)
         if fault is not None:
             self._metrics.refuse("publish")
             raise fault[1].with_traceback(None)  # it is kept, and would keep the frames of each time
-        return answer
 
     def check(self, run: PublishRun, transport: Transport) -> None:
         """Check that a run that is to wait for its commit could be published.

@@ -44,6 +44,15 @@ def test_what_must_be_routed_and_cannot_be_is_returned(world):
     assert isinstance(peer.take()[0].method, Basic.Return)
 
 
+def test_what_finds_no_queue_comes_back_before_a_fault_that_came_with_it(world):
+    peer = world.client()
+    data = [amqp.publish(1, b"1", exchange="amq.fanout", mandatory=True), amqp.publish(1, b"2", exchange="none")]
+    peer.write(b"".join(data))
+    returned, close = peer.take()
+    assert (returned.method.reply_code, returned.body) == (312, b"1")
+    assert (close.reply_code, close.reply_text) == (404, "NOT_FOUND - no exchange 'none' in vhost '/'")
+
+
 def test_a_missing_exchange_costs_the_channel_and_nothing_that_came_before(world):
     peer = world.client()
     peer.declare("q")
