@@ -103,10 +103,12 @@ class HeldFigures:
         known = (block.seen_at if is_seen else block.counted_at)[at : at + count]
         unacked, again = _NOTHING[:count], _NOTHING[:count]
         if offsets != known:
+            kept_from = self._rows.first_offsets_now(first, end)
             for place, offset in enumerate(offsets):
                 if offset != known[place]:
-                    unacked[place] = self._ask(block, first + place, offset, is_seen=is_seen)
-                    again[place] = count_again(self._rows.queues[first + place])
+                    number, kept = first + place, kept_from[place]
+                    unacked[place] = (self._see if is_seen else self._count)(block, number, offset, kept)
+                    again[place] = count_again(self._rows.queues[number])
         span = slice(at, at + count)
         seen = block.oldest_ms[span], block.newest_ms[span], block.body_bytes[span]
         return Held(offsets, block.ready[span], unacked, *seen, block.given[span], again)
@@ -136,11 +138,12 @@ class HeldFigures:
             return
         block = self._rows.figures.get(first // BLOCK)
         for begin in range(first, end, ASKED_A_STEP):
-            offsets = self._rows.next_offsets_now(begin, min(begin + ASKED_A_STEP, end))
-            for number, offset in enumerate(offsets, begin):
+            until = min(begin + ASKED_A_STEP, end)
+            offsets, kept_from = self._rows.next_offsets_now(begin, until), self._rows.first_offsets_now(begin, until)
+            for number, offset, kept in zip(range(begin, until), offsets, kept_from, strict=True):
                 queue = self._rows.queues[number]
                 if offset != block.seen_at[number % BLOCK] and queue.opened is None and not queue.terms.priority_max:
-                    self._ask(block, number, offset, is_seen=True)
+                    self._see(block, number, offset, kept)
             yield
 
     def read_one(self, queue: SharedQueue, *, is_seen: bool) -> Held:
@@ -168,52 +171,48 @@ class HeldFigures:
             [count_again(queue)],
         )
 
-    def _ask(self, block: FigureBlock, number: int, offset: int, *, is_seen: bool) -> int:
-        """Note what lies in a queue; return how many messages of it consumers have."""
-        broker, queue, at = self._vhost.broker, self._rows.queues[number], number % BLOCK
+    def _count(self, block: FigureBlock, number: int, offset: int, first: int) -> int:
+        """Note how many messages lie in a queue; return how many of it consumers have.
+
+        Args:
+            block: Where it is noted.
+            number: The queue's.
+            offset: Its next offset.
+            first: The first one that is kept.
+        """
+        queue, at = self._rows.queues[number], number % BLOCK
         is_still = queue.opened is None and not queue.terms.priority_max
-        if is_seen and is_still and self._see_resting(block, number, offset):
-            return 0
-        if is_still and not (is_seen or queue.is_open or self._vhost.pops.knows(queue.light_name)):
-            ready, unacked = self._count_untouched(number, offset), 0
+        if is_still and not (queue.is_open or self._vhost.pops.knows(queue.light_name)):
+            # nothing was ever taken in it: it is not opened for that
+            ready, unacked = 0 if queue.is_deleted else max(offset - max(first, queue.first_offset), 0), 0
         else:
-            ready, unacked = count_messages(broker, self._vhost, queue)
+            ready, unacked = count_messages(self._vhost.broker, self._vhost, queue)
             is_still = is_still and queue.opened is None and (queue.is_open or not offset)
-        block.ready[at], block.given[at] = ready, count_given(broker, queue, self._rows.ref(number))
+        block.ready[at] = ready
+        block.given[at] = count_given(self._vhost.broker, queue, self._rows.ref(number))
         block.counted_at[at] = offset if is_still else -1
-        if is_seen:
-            ends = find_ends_of(broker, self._vhost, queue)
-            block.oldest_ms[at], block.newest_ms[at] = ends.oldest_at_ms or 0, ends.newest_at_ms or 0
-            block.body_bytes[at] = ends.body_bytes
-            is_here = ends.oldest_at_ms is not None or not ready  # else it is on its way
-            block.seen_at[at] = offset if is_still and queue.opened is None and is_here else -1
         return unacked
 
-    def _see_resting(self, block: FigureBlock, number: int, offset: int) -> bool:
-        """Note all of a queue that nobody has opened, with messages and none in flight; return whether it is so.
-
-        It is what is said below of any queue, at half the cost: nothing is asked twice.
-        """
-        vhost, broker, queue, at = self._vhost, self._vhost.broker, self._rows.queues[number], number % BLOCK
-        ref = self._rows.ref(number)
-        first = broker.min_offset(ref) if ref >= 0 else 0
-        if queue.is_deleted or ref < 0 or offset <= first:
-            return False
-        vhost.open(queue)
-        place = vhost.pops.resting_at(queue.light_name, queue.first_offset) if queue.is_open else -1
-        if place < 0 or queue.opened is not None:
-            return False
-        ready, ends = max(offset - max(place, first), 0), find_resting(broker, ref, place, queue.first_offset)
-        block.ready[at], block.given[at] = ready, max(offset - queue.first_offset, 0)
+    def _see(self, block: FigureBlock, number: int, offset: int, first: int) -> int:
+        """Note the moments and lengths of its messages, too."""
+        broker, vhost, queue, at = self._vhost.broker, self._vhost, self._rows.queues[number], number % BLOCK
+        place = self._find_rest(queue, offset, first)
+        if place >= 0:
+            unacked, block.ready[at] = 0, max(offset - max(place, first), 0)
+            block.given[at], block.counted_at[at] = max(offset - queue.first_offset, 0), offset
+            ends = find_resting(broker, self._rows.ref(number), place, queue.first_offset)
+        else:
+            unacked = self._count(block, number, offset, first)
+            ends = find_ends_of(broker, vhost, queue)
         block.oldest_ms[at], block.newest_ms[at] = ends.oldest_at_ms or 0, ends.newest_at_ms or 0
         block.body_bytes[at] = ends.body_bytes
-        block.counted_at[at] = offset
-        block.seen_at[at] = -1 if ready and ends.oldest_at_ms is None else offset  # else it is on its way
-        return True
+        is_here = ends.oldest_at_ms is not None or not block.ready[at]  # else it is on its way
+        block.seen_at[at] = block.counted_at[at] if is_here else -1  # that is -1 where it was opened to look
+        return unacked
 
-    def _count_untouched(self, number: int, offset: int) -> int:
-        """Return how many messages there are in a queue in which nothing was ever taken: it is not opened for that."""
-        queue, ref = self._rows.queues[number], self._rows.ref(number)
-        if queue.is_deleted or ref < 0:
-            return 0
-        return max(offset - max(self._vhost.broker.min_offset(ref), queue.first_offset), 0)
+    def _find_rest(self, queue: SharedQueue, offset: int, first: int) -> int:
+        """Return before which offset all of a queue is done that has messages; -1 where any is in flight, or may be."""
+        if queue.is_deleted or queue.opened is not None or queue.terms.priority_max or offset <= first:
+            return -1
+        self._vhost.open(queue)
+        return self._vhost.pops.resting_at(queue.light_name, queue.first_offset) if queue.is_open else -1

@@ -20,13 +20,13 @@ LEVELS = {"x-max-priority": 2}
 def asked(monkeypatch):
     """The names of the queues that were asked, in order."""
     names = []
-    ask = HeldFigures._ask
+    see = HeldFigures._see
 
-    def note(held, block, number, offset, *, is_seen):
+    def note(held, block, number, offset, first):
         names.append(held._rows.queues[number].name)
-        return ask(held, block, number, offset, is_seen=is_seen)
+        return see(held, block, number, offset, first)
 
-    monkeypatch.setattr(HeldFigures, "_ask", note)
+    monkeypatch.setattr(HeldFigures, "_see", note)
     return names
 
 
