@@ -13,7 +13,6 @@ from typing import Any
 
 from gateway.admin.management.argument_values import told_value
 from gateway.admin.management.listing import dig, rank
-from gateway.admin.rosters.held_figures import Held
 from gateway.admin.rosters.queue_columns import AmqpPlace, Flowing, Holding, Pacing, QueueColumn, Standing, key_of
 from gateway.admin.view import AdminView
 from gateway.amqp.argument_rules import CLASSIC
@@ -64,9 +63,9 @@ class QueueColumns:
                 lambda held: list(map(mul, held.unacked, held.body_bytes)), is_seen=True
             ),
             "message_stats.publish": Holding(lambda held: held.given, is_offset=True),
-            "message_stats.deliver_get": Holding(_count_delivered),
+            "message_stats.deliver_get": Holding(lambda held: held.delivered()),
             "message_stats.redeliver": Holding(lambda held: held.again),
-            "message_stats.ack": Holding(_count_left, is_offset=True),
+            "message_stats.ack": Holding(lambda held: held.left(), is_offset=True),
             "messages_persistent": Holding(lambda held: held.messages(), is_offset=True),
             "head_message_timestamp": OLDEST,
             "idle_since": NEWEST,
@@ -99,15 +98,6 @@ class QueueColumns:
     def _end_of(self, queue: SharedQueue) -> int:
         ref = self._broker.find_queue(queue.light_name)
         return self._broker.max_offset(ref) if ref >= 0 else 0
-
-
-def _count_delivered(held: Held) -> list[int]:
-    counts = zip(held.given, held.ready, held.again, strict=True)
-    return [max(given - ready, 0) + again for given, ready, again in counts]
-
-
-def _count_left(held: Held) -> list[int]:
-    return [max(given - count, 0) for given, count in zip(held.given, held.messages(), strict=True)]
 
 
 def _tell_arguments(name: str, queues: Sequence[SharedQueue]) -> Sequence[Any]:

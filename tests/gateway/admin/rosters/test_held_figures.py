@@ -85,7 +85,9 @@ async def test_messages_that_a_consumer_has_are_told_each_time(tmp_path, asked):
         assert queue.pop.take(stored, 1, 1 << 20, 0, 0) == 1
         queue.pop.nack(stored.queue_offset[0])
         assert queue.pop.take(stored, 1, 1 << 20, 0, 0) == 1
-        assert (list(held.read(0, 1, is_seen=False).again), queue.pop.again_count) == ([1], 1)
+        found = held.read(0, 1, is_seen=False)
+        assert (list(found.again), queue.pop.again_count) == ([1], 1)
+        assert (list(found.left()), list(found.delivered())) == ([2], [4])
 
 
 async def test_what_is_told_of_one_queue_is_what_is_told_of_many(tmp_path):
