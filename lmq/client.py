@@ -181,8 +181,8 @@ class Link(asyncio.Protocol):
                 await self._room.wait()
 
     def write(self, data: bytes) -> None:
-        """Send a frame."""
-        if self._transport is not None:
+        """Send a frame; a connection that is being lost takes none, and says so to each that waits for an answer."""
+        if self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
 
     def close(self) -> None:
