@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 from collections.abc import Iterator
 from typing import Any
@@ -17,10 +18,14 @@ from gateway.admin.carried import CarriedProtocol
 from gateway.admin.gate import OPEN, Gate
 from gateway.admin.login import LOGGED_IN, LOOKS, WAYS
 from gateway.admin.turnstile import Turnstile
+from gateway.net.streams.first_bytes import told_of
 from gateway.net.streams.layer import LayerFactory
 from gateway.net.streams.plain import peer_of
 from gateway.settings.way_names import Ways
 
+LOGGER = logging.getLogger(__name__)
+
+FIRST_BYTES = 64  # more than any protocol begins with that is known by its beginning
 WEB_SERVER = "127.0.0.1"  # a web server there may say X-Forwarded-For; without it uvicorn asks FORWARDED_ALLOW_IPS
 NOWHERE = "/api/lmq/nowhere/at/all"
 STOP_S = 1.0  # requests that take longer are dropped, so that the gateway stops within 5 s
@@ -57,6 +62,13 @@ class _Connection(H11Protocol):
         super().connection_made(transport)
         if is_refused:
             transport.abort()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP; uvicorn has logged that it came, but not from where and what it was."""
+        host, port = peer_of(self.transport)
+        reason = f"no HTTP{told_of(self.conn.trailing_data[0][:FIRST_BYTES], 'HTTP')}"
+        LOGGER.warning("refused connection door=admin peer=%s:%d reason=%s", host, port, reason)
+        super().send_400_response(msg)
 
     def _unsupported_upgrade_warning(self) -> None:
         """Say nothing of a wish for another protocol: the request is answered without it, as HTTP allows."""

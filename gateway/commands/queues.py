@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -199,4 +199,9 @@ def peek(
     if as_json:
         print_json(found["items"])
     elif found["items"]:
-        print_table(MESSAGES, [{**one, "to": tell_address(one)} for one in found["items"]])
+        print_table(MESSAGES, [{**one, "to": tell_address(one), "body": _tell_body(one)} for one in found["items"]])
+
+
+def _tell_body(item: dict[str, Any]) -> str:
+    """Return a body as text; one that is no text says that it is shown otherwise."""
+    return item["body"] if item["encoding"] == "string" else f"({item['encoding']}) {item['body']}"

@@ -24,6 +24,7 @@ NOBODY = 0x10  # no subscription fits the topic
 UNKNOWN_ID = 0x92
 DENIED = frozenset({0x86, 0x87, 0x8C})
 WRONG = frozenset({0x8F, 0x90, 0x99, 0x9A, 0x9B, 0x9E, 0xA1, 0xA2})
+TIMED_OUT = "Operation timed out"  # as aiomqtt says it, also where the server hangs up before it says anything
 SILENT = logging.getLogger("lmq.silent")
 SILENT.disabled = True
 _NAMES = {
@@ -73,9 +74,16 @@ class MqttLink(aiomqtt.Client):
             reason = getattr(error, "rc", None)
             value = getattr(reason, "value", None)
             if value is None:
-                told = f"cannot connect to mqtt {self._place.address}: {error.__cause__ or error}"
+                told = f"cannot connect to mqtt {self._place.address}: {error.__cause__ or self._explain(error)}"
                 raise LinkError(told, EXIT_UNREACHABLE) from error
             raise LinkError(f"mqtt {self._place.address} refuses the login: {reason}", _code_of(value)) from error
+
+    def _explain(self, error: aiomqtt.MqttError) -> str:
+        """Return why it did not connect, where the server took the connection and then said nothing of MQTT."""
+        if str(error) != TIMED_OUT:
+            return str(error)
+        tls = "TLS alone (--tls)" if self._place.tls is None else "no TLS"
+        return f"no answer of MQTT in {TIMEOUT_S:.0f} s; it may speak {tls} or another protocol"
 
     async def __aexit__(self, *exc_info: object) -> None:
         """Disconnect, also where the connection is lost."""

@@ -51,6 +51,26 @@ async def test_it_serves_on_the_loop_and_stops():
             await client.get(f"http://{host}:{port}/")
 
 
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "no HTTP, but TLS"),
+        (b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x00\x00\x00", "no HTTP, but MQTT"),
+        (b"nonsense\r\n\r\n", "no HTTP"),
+        (b"GET / HTTP/1.1\r\nno header\r\n\r\n", "no HTTP"),
+    ],
+)
+async def test_the_log_says_who_sent_what_is_no_http(caplog, data, reason):
+    server = AdminServer(_api(), await bind_socket("127.0.0.1", 0))
+    reader, writer = await asyncio.open_connection(*await _started(server))
+    host, port = writer.get_extra_info("sockname")
+    writer.write(data)
+    assert (await reader.read()).startswith(b"HTTP/1.1 400 ")
+    writer.close()
+    await server.stop()
+    assert caplog.messages[-1] == f"refused connection door=admin peer={host}:{port} reason={reason}"
+
+
 async def test_it_serves_by_tls_and_refuses_what_is_none(caplog):
     caplog.set_level(logging.WARNING, "gateway.admin")
     context = make_context(make_files())

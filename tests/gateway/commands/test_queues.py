@@ -16,6 +16,14 @@ def lmq(running):
     return lambda *arguments, **options: call_lmq(*arguments, "--admin", admin, **options)
 
 
+def test_bodies_that_are_no_text_say_so(running, lmq):
+    client = AdminClient(f"127.0.0.1:{running.port('admin')}")
+    client.send("PUT", "/api/queues/%2F/bytes", {"durable": True})
+    sent = {"properties": {}, "routing_key": "bytes", "payload": "AP8=", "payload_encoding": "base64"}
+    client.send("POST", "/api/exchanges/%2F/amq.default/publish", sent)
+    assert "(base64) AP8=" in lmq("queue", "peek", "bytes").stdout
+
+
 def test_a_queue_is_looked_into_moved_purged_and_deleted(running, lmq):
 
     client = AdminClient(f"127.0.0.1:{running.port('admin')}")

@@ -5,6 +5,7 @@ from contextlib import aclosing
 
 import pytest
 
+from gateway.commands.doors import mqtt as module
 from gateway.commands.doors.mqtt import MqttLink
 from gateway.commands.doors.place import Door, Place, Tls
 from gateway.commands.doors.traffic import AckMode, LinkError, Outgoing, Wanted
@@ -52,6 +53,22 @@ async def test_logins_and_servers_that_are_not_there(tmp_path):
             async with MqttLink(place(gateway.listening["mqtt"], user="bob", password="x")):
                 pass
         assert failed.value.code == 5
+
+
+async def test_a_server_that_speaks_something_else_is_told(monkeypatch):
+    monkeypatch.setattr(module, "TIMEOUT_S", 0.2)
+
+    async def hang_up(_reader, writer):
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+        at = place(server.sockets[0].getsockname())
+        with pytest.raises(
+            LinkError, match=r"no answer of MQTT in 0 s; it may speak TLS alone \(--tls\) or another"
+        ) as failed:
+            async with MqttLink(at):
+                pass
+    assert failed.value.code == 6
 
 
 async def test_a_link_goes_through_tls(tmp_path):
