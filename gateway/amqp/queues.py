@@ -89,7 +89,7 @@ class VirtualHost:
         self.rows = QueueRows(broker, self)
         self._owned: dict[object, dict[str, SharedQueue]] = {}  # by connection: its exclusive queues
         self.taken = TakenNames(broker.when_kept)
-        self.unkept = Unkept(broker.when_kept)
+        self.unkept = Unkept(broker.when_kept, partial(self.chores.start, is_long=True))
         self._passing_names = PassingNames(name.encode())
         self.dead_letters = DeadLetters(broker, self, parts.desk)
         self.delays, self._expiries = parts.delays, parts.expiries
