@@ -383,7 +383,9 @@ class AmqpHandler(ConnectionHandler):
             self._again = MethodCame(channel, method)
             self._blocking.pause(self._begin(now_ms), pace.until_ms)
             return
-        self.answers.give(channel, None, then=partial(self._give_one, channel, method, now_ms))
+        late = not self.answers.are_prompt()  # nobody else would answer an error then
+        give = partial(self.get_again if late else self._give_one, channel, method, now_ms)
+        self.answers.give(channel, None, then=give)
 
     def _give_one(self, channel: Channel, method: Basic.Get, now_ms: int) -> None:
         data = self.reading.get(channel, method, now_ms)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from pamqp.commands import Basic
+from pamqp.commands import Basic, Queue
 
+from tests.support import amqp
 from tests.support.amqp_door import AmqpWorld
 from tests.support.late_engine import make_late
 
@@ -48,3 +49,15 @@ def test_expired_messages_that_are_on_their_way_go_when_they_are_here(world):
     world.turn()
     assert [offset for _, offset in world.amqp.vhosts.floors()] == [2]
     assert client.declare("q", passive=True).message_count == 1
+
+
+def test_a_get_that_waited_for_the_disk_is_told_that_there_is_no_queue(tmp_path):
+    world = AmqpWorld(tmp_path, is_sync=True)
+    client = world.client()
+    methods = Queue.Declare(queue="q", durable=True), Basic.Get(queue="none"), Basic.Get(queue="q")
+    client.begin(*[amqp.method(1, one) for one in methods])
+    world.turn()
+    declared, close = client.take()
+    assert isinstance(declared, Queue.DeclareOk)
+    assert (close.reply_code, close.reply_text) == (404, "NOT_FOUND - no queue 'none' in vhost '/'")
+    world.close()
