@@ -47,6 +47,8 @@ class BuildExt(AllOrNothing):
             written = cythonize(ours, force=force, nthreads=self.parallel, quiet=True, **how)
             for one, c in zip(ours, written, strict=True):
                 one.sources = c.sources
+        # The longest first, so that both cores have work to the end.
+        self.extensions.sort(key=lambda one: Path(one.sources[0]).stat().st_size, reverse=True)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ from core.lmq.router cimport Router
 from core.message cimport PublishBatch, Route, StoredBatch
 from core.metrics cimport Metrics
 from core.reader_turns cimport ReaderTurns
-from core.room cimport Room
 
 
 cdef class Broker(ReaderTurns):
@@ -14,7 +13,7 @@ cdef class Broker(ReaderTurns):
     cdef public bytes parent_topic
     cdef public Metrics metrics
     cdef readonly Flows flows
-    cdef public Room room
+    cdef public object room
     cdef readonly object long_names
     cdef public object request_timer
     cdef public Router router

@@ -1,9 +1,8 @@
 from core.message cimport PublishBatch, StoredBatch
-from core.room cimport Room
 
 
 cdef class Engine:
-    cdef readonly Room room
+    cdef readonly object room
     cdef readonly long long message_bytes_max
     cdef public object request_turn
 

@@ -177,7 +177,8 @@ class Metrics:
 
     def holds(self) -> int:
         """Return how often publishers were held back, of all doors."""
-        return sum(door.holds for door in self.doors.values())
+        holds = [door.holds for door in self.doors.values()]
+        return sum(holds)
 
     def bridge(self, name: str) -> BridgeMetrics:
         """Return the counters of the bridge `name`."""

@@ -58,7 +58,8 @@ class ReaderTurns:
 
     def reader_count(self, queue_ref: int) -> int:
         """Return how many wait for messages of a queue."""
-        return sum(reader.reader_count() for reader in self._waiters.parked(queue_ref))
+        counts = [reader.reader_count() for reader in self._waiters.parked(queue_ref)]
+        return sum(counts)
 
     def reader_counts(self, first: int, end: int) -> list[int]:
         """Return how many wait for messages of each queue from one number to before another."""

@@ -164,8 +164,9 @@ class Router:
     def _is_still_right(self, topic: bytes, cached: Route) -> bool:
         numbers: list[object] = []
         self._changes.match(topic, numbers)
-        if any(cast("int", number) > cached.checked_at for number in numbers):
-            return False
+        for number in numbers:
+            if cast("int", number) > cached.checked_at:
+                return False
         if self._renewed_at > cached.checked_at:
             relays: list[object] = []
             self._relays.match(topic, relays)

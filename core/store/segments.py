@@ -99,7 +99,8 @@ class Segments:
     @property
     def total_bytes(self) -> int:
         """Room on disk of all segments."""
-        return sum(segment.disk_bytes for segment in self.segments)
+        sizes = [segment.disk_bytes for segment in self.segments]
+        return sum(sizes)
 
     def find(self, physical_offset: int) -> Segment | None:
         """Return the segment that holds `physical_offset`."""

@@ -154,7 +154,7 @@ class Reading:
     def _open_replies(self, channel: Channel, method: Basic.Consume) -> SharedQueue:
         """Make the queue of a channel's direct replies, which goes when its consumer does."""
         queue = self._vhost.find(channel.reply_name)
-        if queue is not None and not any(one.queue is queue for one in channel.consumers.values()):
+        if queue is not None and not [one for one in channel.consumers.values() if one.queue is queue]:
             return queue  # it was being opened
         if channel.reply_name:
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, "reply consumer already set")

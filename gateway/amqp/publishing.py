@@ -236,7 +236,7 @@ class Publisher:
                 batch.routes.append(target.route)
                 self._passed.append(target.flow)
                 if target.asks_headers:
-                    batch.waits.extend((i, each) for each in target.waits)
+                    batch.waits.extend([(i, each) for each in target.waits])
                     batch.route_index[i] = len(batch.topics) - 1
                     continue
                 index[key, further] = len(batch.topics) - 1
@@ -252,7 +252,10 @@ class Publisher:
     @staticmethod
     def _first_of(batch: PublishBatch, index: int) -> int:
         """Return the first message of a topic, the count of all where there is none."""
-        return next((i for i in range(batch.count) if batch.route_index[i] == index), batch.count)
+        for i in range(batch.count):
+            if batch.route_index[i] == index:
+                return i
+        return batch.count
 
     def _find_target(self, raw: bytes, copies: tuple[bytes, ...], block: bytes | None) -> Target:
         """Return where exchange and routing key lead; `block` None: the message is not looked at yet."""
@@ -306,7 +309,8 @@ class Publisher:
         """Return the topic of a routing key that the user may publish to."""
         name, may = exchange.name, self._identity.may
         topic = topic_from_routing_key(key.encode())
-        if any(separator in topic or separator in name.encode() for separator in (b"\x00", b"\x01", b"\x02")):
+        both = topic + name.encode()
+        if b"\x00" in both or b"\x01" in both or b"\x02" in both:
             reason = "exchange or routing key has a character that cannot be stored (U+0000, U+0001 or U+0002)"
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
         if self._is_topic_space(name, topic):
@@ -393,7 +397,7 @@ def body_bytes(batch: PublishBatch) -> int:
 def _prefix(topic: bytes, exchange: bytes, key: bytes) -> bytes:
     items = [(TOPIC, topic)] if topic else []
     items.append((EXCHANGE, exchange))
-    if not topic or topic.replace(b"/", b".") != key or any(letter in topic for letter in b".%*"):
+    if not topic or topic.replace(b"/", b".") != key or b"." in topic or b"%" in topic or b"*" in topic:
         items.append((ROUTING_KEY, key))  # else the topic says it
     return encode_properties(items)
 

@@ -238,7 +238,7 @@ class UnackedRing:
 
     def _live_tags(self, end: int) -> list[int]:
         """Return the unacknowledged tags below `end`, oldest first."""
-        late = sorted(tag for tag in self._late if tag < end)
+        late = sorted([tag for tag in self._late if tag < end])
         return late + [
             tag for tag in range(self.first_tag, min(end, self.next_tag)) if self._slot[tag & self._mask] >= 0
         ]

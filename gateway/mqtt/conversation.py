@@ -23,7 +23,7 @@ from gateway.mqtt.publishing import PROTOCOL
 from gateway.mqtt.reason_codes import SUBSCRIBE_FAILURE, ReasonCode
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session import Session
-from gateway.mqtt.subscribing import Answer, Granted
+from gateway.mqtt.subscribing import Answer, Granted, GrantedFilter
 from gateway.mqtt.terms import RECEIVE_MAX
 from gateway.mqtt.topics import plain_filter
 from gateway.net.protocol import Transport
@@ -46,10 +46,10 @@ _REFUSED_WORDS = {
         (ReasonCode.QUOTA_EXCEEDED, b"quota exceeded: too many retained messages, or too long a one"),
     )
 }
-_LOW_WORDS, _LOW_MEMORY_WORDS = (
+_LOW_WORDS, _LOW_MEMORY_WORDS = [
     {int(ReasonCode.QUOTA_EXCEEDED): encode_properties([(Property.REASON, b"quota exceeded: " + text)])}
     for text in (DISK_LOW.encode(), MEMORY_LOW.encode())
-)
+]
 
 
 class Conversation(Leaving):
@@ -263,7 +263,8 @@ class Conversation(Leaving):
         assert self._may is not None
         assert self.session is not None
         level = self.session.level
-        failed = [one.topic_filter for one in granted if one.code >= SUBSCRIBE_FAILURE]
+        refused = [one for one in granted if one.code >= SUBSCRIBE_FAILURE]
+        failed = [one.topic_filter for one in refused]
         if failed:
             self._door.metrics.refuse("subscription", len(failed))
             self._note_denied("subscription", [n for n in failed if not self._may.may_subscribe(plain_filter(n))])
@@ -271,14 +272,13 @@ class Conversation(Leaving):
             filters = [one.topic_filter for one in granted if one.code < SUBSCRIBE_FAILURE]
             list(self._door.tell_filters(Kind.SUBSCRIBED, self.session, self.transport, filters))
         codes = [one.code if level == LEVEL_5 else min(one.code, SUBSCRIBE_FAILURE) for one in granted]
-        data = encode_suback(packet_id, codes, level, self._reason_of(granted) if failed else "")
+        data = encode_suback(packet_id, codes, level, self._reason_of(refused[0]) if refused else "")
         if not self._connection.takes(len(data)):  # MQTT-3.9.2-1: not for the reason's sake
             data = encode_suback(packet_id, codes, level)
         self._answers.append(Answer(self._fitting(data), granted, has_changed=len(failed) < len(granted)))
 
-    def _reason_of(self, granted: Granted) -> str:
-        """Return in words why the first filter that was not granted was not, for a client that wants to know."""
-        first = next(one for one in granted if one.code >= SUBSCRIBE_FAILURE)
+    def _reason_of(self, first: GrantedFilter) -> str:
+        """Return in words why a filter, the first one, was not granted, for a client that wants to know."""
         why = ReasonCode(first.code).name.lower().replace("_", " ")
         text = f"{why}: {said(first.topic_filter)}"
         return text[:REASON_CHARS_MAX] if self._tells_why else ""
@@ -302,7 +302,7 @@ class Conversation(Leaving):
         """Answer when a durable session's changes are written down, at once where there are none."""
         answers, self._answers = self._answers, []
         session = self.session
-        if session is not None and session.is_persistent and any(answer.has_changed for answer in answers):
+        if session is not None and session.is_persistent and [answer for answer in answers if answer.has_changed]:
             self._unkept += 1
             self._door.broker.when_kept(partial(self._give_kept, session, answers))
         else:

@@ -310,7 +310,8 @@ class FilterFeed(Reader):
     def _meet(self) -> None:
         """Take in those ahead that the feed has come to; where none is abreast, go to the next of them."""
         if not self._abreast and self._ahead:
-            self.position = min(subscription.position for subscription in self._ahead)
+            positions = [subscription.position for subscription in self._ahead]
+            self.position = min(positions)
             self._desk.broker.request_run(self)
         for subscription in [one for one in self._ahead if one.position <= self.position]:
             self._ahead.remove(subscription)
@@ -382,7 +383,8 @@ class FilterFeed(Reader):
         for subscription in self._slow:
             if max_offset - subscription.position > lag_max:
                 self._drop(subscription, max_offset, now_ms)
-        self._slowest = min(subscription.position for subscription in self._slow)
+        positions = [subscription.position for subscription in self._slow]
+        self._slowest = min(positions)
 
     def _drop(self, subscription: Subscription, until: int, now_ms: int) -> None:
         if until > subscription.position:

@@ -87,7 +87,7 @@ class Holding(Conversation):
         """Return whether a run of messages has to wait until a back end has said what may be done with its topics."""
         assert self.session is not None
         find, session = self._door.publishing.find_destination, self.session
-        asking = topics.ask((PUBLISH, find(topic, session)) for topic in run.columns.batch.topics)
+        asking = topics.ask([(PUBLISH, find(topic, session)) for topic in run.columns.batch.topics])
         if asking is None:
             return False
         self._waiting_run = run

@@ -224,7 +224,7 @@ class Redelivery(Desk):
 
     def _forget_retained(self, session: Session, window: InflightWindow) -> None:
         kept = session.retained_inflight or {}
-        done = Counter(kept.pop(number) for number in list(takewhile(window.tail.__gt__, kept)))
+        done = Counter([kept.pop(number) for number in list(takewhile(window.tail.__gt__, kept))])
         for catch_up, count in done.items():
             self.catch_ups.note_done(catch_up, count)
             self._maybe_end(session, catch_up)

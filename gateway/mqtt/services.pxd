@@ -1,6 +1,5 @@
 from core.broker cimport Broker
 from core.metrics cimport DoorMetrics
-from core.room cimport Room
 from gateway.mqtt.delivery cimport Delivery
 from gateway.mqtt.events cimport RunPool
 from gateway.mqtt.publishing cimport Publishing
@@ -9,7 +8,7 @@ from gateway.mqtt.publishing cimport Publishing
 cdef class MqttServices:
     cdef public Broker broker
     cdef public DoorMetrics metrics
-    cdef public Room room
+    cdef public object room
     cdef public object held
     cdef public object aside
     cdef public RunPool runs

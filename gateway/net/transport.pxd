@@ -1,14 +1,13 @@
 import cython
 
-from gateway.net.endpoint cimport Endpoint
 from gateway.net.protocol cimport ConnectionHandler, Transport
 from gateway.net.shares cimport Shares
 from gateway.net.streams.plain cimport PlainStream
-from gateway.runtime.loop cimport CoarseTimer
+from gateway.runtime.loop cimport CoarseTimer, TurnRunner
 
 
 cdef class SocketTransport(Transport):
-    cdef Endpoint _endpoint
+    cdef object _endpoint
     cdef ConnectionHandler _handler
     cdef object _socket
     cdef PlainStream _stream
@@ -33,13 +32,12 @@ cdef class SocketTransport(Transport):
 
     cdef _begin(self, str host)
 
-    @cython.locals(endpoint=Endpoint)
     cdef _connect(self)
 
-    @cython.locals(endpoint=Endpoint, stream=PlainStream, timer=CoarseTimer)
+    @cython.locals(shares=Shares, stream=PlainStream, timer=CoarseTimer)
     cpdef data_received(self, bytes data)
 
-    @cython.locals(endpoint=Endpoint, shares=Shares, now_ms="long long")
+    @cython.locals(shares=Shares, turns=TurnRunner, now_ms="long long")
     cdef _work(self, bytes data)
 
     @cython.locals(handler=ConnectionHandler)
@@ -65,10 +63,10 @@ cdef class SocketTransport(Transport):
     @cython.locals(handler=ConnectionHandler, shares=Shares, began_ns="long long")
     cdef _tell_end(self)
 
-    @cython.locals(endpoint=Endpoint, stream=PlainStream)
+    @cython.locals(stream=PlainStream)
     cpdef connection_lost(self, exc)
 
-    @cython.locals(endpoint=Endpoint, handler=ConnectionHandler, began_ns="long long")
+    @cython.locals(handler=ConnectionHandler, began_ns="long long")
     cdef _forget(self)
 
     cdef _tell_lost(self, str reason)

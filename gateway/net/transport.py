@@ -117,13 +117,14 @@ class SocketTransport(Transport):
         if not self._is_open():
             return
         endpoint = self._endpoint
+        shares = endpoint.shares
         if not self._is_known:
             self._is_known = True
             if not endpoint.admission.may_enter(self):
                 self._held = data
                 self.pause_reading()
                 return
-        if self._is_waiting or not endpoint.shares.may_read():
+        if self._is_waiting or not shares.may_read():
             self._untaken += data
             self._wait()
             return
@@ -138,9 +139,8 @@ class SocketTransport(Transport):
 
     def _work(self, data: bytes) -> None:
         """Let the handler work for a share: with `data`, or without any go on with what it left."""
-        endpoint = self._endpoint
-        shares = endpoint.shares
-        now_ms = endpoint.turns.begin_read(len(data))
+        shares, turns = self._endpoint.shares, self._endpoint.turns
+        now_ms = turns.begin_read(len(data))
         shares.begin(self)
         try:
             self._has_more = self._take(data, now_ms)

@@ -149,7 +149,7 @@ class CoarseTimer:
             self.watch(timed)
         until = now_ms // TICK_MS
         if until - self._next_slot > len(self._slots):
-            due = sorted(slot for slot in self._slots if slot <= until)
+            due = sorted([slot for slot in self._slots if slot <= until])
         else:
             due = [slot for slot in range(self._next_slot, until + 1) if slot in self._slots]
         self._next_slot = until + 1

@@ -211,7 +211,7 @@ def _checked(text: str) -> str:
 
 def _encode_binary(command: Command) -> bytes:
     remark = (command.remark or "").encode()
-    ext = b"".join(_encode_entry(name, value) for name, value in command.ext.items())
+    ext = b"".join([_encode_entry(name, value) for name, value in command.ext.items()])
     start = _BINARY_START.pack(command.code, command.language, command.version, command.opaque, command.flag)
     return b"".join((start, _LENGTH_32.pack(len(remark)), remark, _LENGTH_32.pack(len(ext)), ext))
 
