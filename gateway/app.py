@@ -206,7 +206,8 @@ class Gateway:
         self.authenticator.open_ways.listeners = {name: [one.ways for one in of] for name, of in listens.items()}
         open_doors = [name for name, of in listens.items() if of]
         for line in [*self.authenticator.describe(open_doors), *find_warnings(core.message)]:
-            LOGGER.warning(line)
+            text, _, cause = line.partition(" setting=")
+            LOGGER.warning(*(("%s setting=%s", text, cause) if cause else (line,)))  # a key of its own in JSON
         self.authenticator.tokens.timer = self.timer
         self.authenticator.tokens.start(self.settings.auth.jwt)  # wills that were left may need its keys
         self.flusher.start()  # a door may publish at once: the will of a client that was lost with the process

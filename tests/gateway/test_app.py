@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import shutil
@@ -14,6 +15,7 @@ from core.message import StoredBatch
 from core.settings import StoreSettings
 from gateway.admin.metrics import GatewayCollector
 from gateway.app import Gateway
+from gateway.logs import JsonFormatter
 from gateway.net.listener import ListenError
 from gateway.runtime.loop import Clock
 from gateway.settings.models import AdminSettings, MqttSettings
@@ -65,6 +67,10 @@ async def test_closed_doors_are_not_listened_on_nor_warned_of(tmp_path, caplog):
     await gateway.stop()
     warned = [record.getMessage() for record in caplog.records if "let in" in record.getMessage()]
     assert warned == ["MQTT clients are let in without a login setting=auth.mqtt_anonymous"]
+    told = [json.loads(JsonFormatter().format(record)) for record in caplog.records if "a login" in record.message]
+    assert [(one["message"], one["setting"]) for one in told] == [
+        ("MQTT clients are let in without a login", "auth.mqtt_anonymous")
+    ]
 
 
 @pytest.mark.asyncio
