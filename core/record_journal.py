@@ -20,6 +20,13 @@ class RecordJournal(Protocol):
     def append_many(self, records: bytes | bytearray | memoryview, size: int) -> None:
         """Append records of `size` bytes each that lie end to end."""
 
+    def sync(self) -> None:
+        """Force what was appended to disk before this returns.
+
+        Raises:
+            FlushFailedError: The disk refused.
+        """
+
     def replay(self) -> Iterator[bytes]:
         """Give every record, oldest first."""
 

@@ -102,6 +102,8 @@ class LastingEndings:
         if not is_whole:
             self._write(_KIND.pack(CLEAR))
         self._write(_BOOT.pack(BOOT, boot, self.since_ms, self._forgotten_ms))
+        if self._was_stopped:  # else a power cut could leave the stop before as the last that is known, and new places
+            self._journal.sync()
 
     def end(self) -> None:
         """Note that the gateway stops: what is written before this is whole if this is."""

@@ -316,6 +316,10 @@ class Journal:
         self._generation = generation
         self._is_dirty = True  # the next sync lets go of those before
 
+    def sync(self) -> None:
+        """Force everything appended so far to disk, here and now."""
+        sync_now(self)
+
     def sync_failed(self) -> None:
         """Let the next plan cover everything again."""
         self._is_dirty = True

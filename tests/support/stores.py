@@ -95,6 +95,10 @@ class MemoryJournal:
         self.bytes_used = 0
         self.compactions = 0
         self.compacted = None
+        self.synced_count = 0  # records that a power cut leaves
+
+    def sync(self):
+        self.synced_count = len(self.records)
 
     def append_many(self, records, size):
         cut = _cut(records, size)

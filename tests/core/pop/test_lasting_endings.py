@@ -36,6 +36,16 @@ def test_what_ended_is_told_after_a_kill_and_of_the_rest_that_it_was_acknowledge
         assert each.is_kept(*OTHER, 6, 101)
 
 
+def test_a_power_cut_soon_after_a_start_that_a_stop_came_before_is_a_break():
+    journal = MemoryJournal()
+    _restart(journal, now_ms=100).end()
+    journal.sync()  # as it is closed
+    _restart(journal, now_ms=200).note_run(ONE, 0, 2, "expired", 210)
+    del journal.records[journal.synced_count :]
+    again = _restart(journal, boot=BOOT + 1, now_ms=300)
+    assert again.since_ms == 300  # of what was stored before, nothing is known
+
+
 def test_before_it_begins_it_keeps_in_memory_and_writes_nothing():
     journal = MemoryJournal()
     endings = LastingEndings(journal)
