@@ -62,7 +62,8 @@ class Broker(ReaderTurns):
         self.retained = RetainedMessages(engine.table("retained"), engine.record_version)
         self.consumer_offsets = ConsumerOffsets(engine.table("consumer_offsets"), engine.places("consumer_offsets"))
         self.lasting_endings = LastingEndings(engine.journal("endings"))
-        self.pop = PopService(engine, engine.journal("pop"), self._on_shown, self._on_armed, self.when_kept)
+        on_pop = self._on_shown, self._on_armed, self.when_kept
+        self.pop = PopService(engine, engine.journal("pop"), *on_pop, consumers=engine.table("pop_consumers"))
         self.cut_back()
         self._retaining = Retaining(engine, self.retained)
         self._retaining.catch_up()

@@ -141,6 +141,7 @@ class FateEntry(NamedTuple):
     done_as: str = ACKNOWLEDGED  # what done is where it did not end in another way
     ends: tuple[tuple[bytes, bytes, int], ...] = ()  # light queue, reader and offset under which endings are noted
     letters: tuple[bytes, ...] = ()  # light queues that its dead letter may be in
+    died_in: str = ""  # the AMQP queue that its letter names: other queues that had the message have letters of it, too
     may_be: tuple[str, ...] = ()  # other endings that are possible, where the real one is not kept
     or_else: tuple[str, ...] = ()  # endings that are possible of any message, as they are kept of none
     ttl_ms: int = -1  # how long the reader keeps messages at most, -1 for no limit
@@ -152,6 +153,7 @@ class FateEntry(NamedTuple):
         False  # its endings are those that outlive the process, and are kept of what was stored since then
     )
     done_queue: bytes = b""  # of a half message: the queue whose records say how transactions ended
+    first_place: int = 0  # where in the log the reader began: what is before was never this one's
 
 
 class PlaceEntry(NamedTuple):

@@ -1,6 +1,7 @@
 """How a message ended without an acknowledgement, in the eight bytes that a journal's record of it has free.
 
-The highest byte but one is the reason, the six lowest are the moment in ms. 0: the message was acknowledged.
+The highest byte but one is the reason, the six lowest are the moment in ms. 0: the message was acknowledged. Without a
+reason the six lowest are the code of the consumer that acknowledged it (`core/pop/acknowledgers.py`).
 
 Source: docs/storage-format.md, "Pop journal".
 """
@@ -30,6 +31,7 @@ REASONS = (
     "passed_over",
     "began_behind",
     "began_unknown",
+    "session_ended",
 )  # on disk: only append
 GROUPS_MARK = 125 << 48  # of no message: as MARK, for groups of subscribers
 LOST = 126 << 48  # of no message: what ended before an offset is not kept

@@ -15,6 +15,7 @@ cdef class PopDesk:
     cdef public object queues
     cdef public object offsets
     cdef public object endings
+    cdef public object acknowledgers
 
 
 cdef class PopQueue:

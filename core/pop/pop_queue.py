@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from core.errors import ReceiptError
 from core.message import AWAY, StoredBatch
 from core.parted import PartedMap, mix_number
+from core.pop.acknowledgers import Acknowledgers
 from core.pop.ending_codes import code_of
-from core.pop.endings import PURGED, PURGED_OR_DONE, Endings
+from core.pop.endings import PURGED, PURGED_OR_DONE, Endings, runs_of
 from core.pop.inflight import InFlight
 from core.pop.journal import PopJournal
 from core.pop.receipt import Receipt
@@ -20,6 +21,8 @@ from core.stage import Stage
 AGAIN_COUNT_MAX = 1024  # messages looked up in one go for redelivery: as many as one batch of columns has
 SHOW_COUNT_MAX = 8_192  # invisible times that end in one go: about a millisecond
 _TIMERS_KEPT_MIN = 64  # fewer that are out of date are not worth making the wheel anew
+Shown = Callable[[int], None]
+Wake = Callable[[], None]
 
 
 class QueueStore(Protocol):
@@ -49,12 +52,15 @@ class PopDesk:
         journal: Where changes are written.
         on_shown: Told the light queue when messages that were taken can be taken again.
         request_timer: Called when the earliest deadline of all has become earlier.
+        by: Where it is kept which consumer acknowledged what.
     """
 
-    __slots__ = ("endings", "journal", "offsets", "on_shown", "queues", "request_timer", "store", "timers")
+    __slots__ = (
+        "acknowledgers", "endings", "journal", "offsets", "on_shown", "queues", "request_timer", "store", "timers",
+    )  # fmt: skip
 
     def __init__(
-        self, store: QueueStore, journal: PopJournal, on_shown: Callable[[int], None], request_timer: Callable[[], None]
+        self, store: QueueStore, journal: PopJournal, on_shown: Shown, request_timer: Wake, by: Acknowledgers
     ) -> None:
         self.store = store
         self.journal = journal
@@ -62,6 +68,7 @@ class PopDesk:
         self.request_timer = request_timer
         self.timers = TimerWheel()  # by number
         self.endings = Endings()
+        self.acknowledgers = by
         self.queues: PartedMap[int, PopQueue] = PartedMap({}, mix_number)  # open ones, by number
         self.offsets = array("q", bytes(8 * AGAIN_COUNT_MAX))
 
@@ -241,6 +248,15 @@ class PopQueue:
         """
         self._check(self.state.ack_many(queue_offsets, count))
 
+    def ack_by(self, queue_offsets: array[int], count: int, code: int) -> None:
+        """Do what `ack_many` does of messages that the consumer of a code acknowledged; 0: it is not known."""
+        changes = self._desk.journal.changes
+        changes.ending = code
+        wrong = self.state.ack_many(queue_offsets, count)
+        changes.ending = 0
+        self._desk.acknowledgers.note((self.queue, self.group), queue_offsets, count, code)
+        self._check(wrong)
+
     def nack(self, queue_offset: int, visible_at_ms: int = 0) -> None:
         """Show a message that was taken again, at once or at a moment.
 
@@ -282,11 +298,11 @@ class PopQueue:
         self.nack_many(offsets, len(offsets), visible_at_ms)
         return len(receipts) - len(offsets)
 
-    def ack_taken(self, queue_offsets: array[int], count: int, until_ms: int) -> int:
+    def ack_taken(self, queue_offsets: array[int], count: int, until_ms: int, code: int = 0) -> int:
         """Finish those of the first `count` of these messages, ascending, that are hidden until just that moment.
 
         The moment is the proof of a taking where what a consumer holds has no room for another: a message that is taken
-        again is hidden until a later one.
+        again is hidden until a later one. `code` is as of `ack_by`.
 
         Returns:
             How many were.
@@ -294,15 +310,13 @@ class PopQueue:
         state = self.state
         offsets = queue_offsets[:count] if until_ms > 0 else ()  # 0 is said of what is hidden for good
         current = array("q", [offset for offset in offsets if state.until(offset) == until_ms])
-        self.state.ack_many(current, len(current))
-        self._desk.journal.write()
+        self.ack_by(current, len(current), code)
         return len(current)
 
     def change_invisible(self, queue_offset: int, until_ms: int, visible_at_ms: int) -> bool:
         """Show a message that is hidden until just that moment at another; 0: at once.
 
-        Returns:
-            Whether it was hidden until then; else nothing changes.
+        Return whether it was hidden until then; else nothing changes.
         """
         if until_ms <= 0 or self.state.until(queue_offset) != until_ms:
             return False
@@ -383,7 +397,7 @@ class PopQueue:
         if end - first == count:
             timers.add(until_ms, first, end)
         else:  # what lies between them may be very much
-            for first, end in _runs(offsets, count):
+            for first, end in runs_of(offsets, count):
                 timers.add(until_ms, first, end)
         if len(timers) > max(_TIMERS_KEPT_MIN, 4 * self.state.deadline_count()):
             timers.replace(self.state.deadlines())
@@ -404,14 +418,3 @@ class PopQueue:
 def pop_key(queue: bytes, group: bytes) -> bytes:
     """Return what the journal calls the pop queue of a light queue and a group."""
     return queue + b"\0" + group
-
-
-def _runs(offsets: array[int], count: int) -> Iterator[tuple[int, int]]:
-    """Give the first `count` of ascending offsets as runs: each the first one, and the end."""
-    first = end = offsets[0]
-    for i in range(count):
-        if offsets[i] > end:
-            yield first, end
-            first = offsets[i]
-        end = offsets[i] + 1
-    yield first, end

@@ -11,6 +11,7 @@ from operator import itemgetter
 from core.errors import LmqError
 from core.message import AWAY, StoredBatch
 from core.metrics import PopCounts
+from core.pop.acknowledgers import Acknowledgers, NoRows, Rows
 from core.pop.byte_sums import ByteRows, ByteSums
 from core.pop.changes import ACK, DROP, FLOOR, JUMP, ChangeLog
 from core.pop.counted_queue import CountedQueue
@@ -19,8 +20,7 @@ from core.pop.inflight import InFlight
 from core.pop.journal import PopJournal
 from core.pop.pop_queue import SHOW_COUNT_MAX, PopDesk, PopQueue, QueueStore, pop_key
 from core.pop.snapshot import snapshot_parts
-from core.pop.told_endings import ToldEndings
-from core.pop.window import Window
+from core.pop.told_endings import ToldEndings, is_all_done
 from core.record_journal import RecordJournal
 
 _QUEUE_LOOKS = 16  # what a pop queue with a deadline costs, in messages that are looked at
@@ -40,11 +40,10 @@ class PopService:
     Args:
         store: Where the messages are.
         journal: Where changes are written, and read from here.
-        on_shown: Told the light queue when messages that were taken can be taken again: a reader that waits there is to
-            be woken.
+        on_shown: Told the light queue when messages that were taken can be taken again: its readers are to be woken.
         request_timer: Called when `expire` is wanted earlier than was known.
-        when_kept: Calls back when what was deleted so far is durable. Until then a process that is killed has the queue
-            of a dropped pop queue again, so a compaction copies that, too.
+        when_kept: Calls back when deletions so far are durable. Until then a killed process has dropped ones again.
+        consumers: Where the names of consumers are kept, by the codes that the journal has of them.
     """
 
     def __init__(
@@ -54,10 +53,13 @@ class PopService:
         on_shown: Callable[[int], None] = lambda _queue_ref: None,
         request_timer: Callable[[], None] = _nothing,
         when_kept: Callable[[Callable[[LmqError | None], None]], None] = _at_once,
+        *,
+        consumers: Rows | None = None,
     ) -> None:
         self.journal = PopJournal(journal, self._write_snapshots)
         self._store = store
-        self._desk = PopDesk(store, self.journal, on_shown, request_timer)
+        self.acknowledgers = Acknowledgers(NoRows() if consumers is None else consumers)
+        self._desk = PopDesk(store, self.journal, on_shown, request_timer, self.acknowledgers)
         self._queues = self._desk.queues
         self.endings = self._desk.endings
         self._states: dict[int, InFlight] = {}  # of others where something is in flight
@@ -66,7 +68,7 @@ class PopService:
         self._dropped: dict[int, tuple[bytes, InFlight]] = {}  # by number, with its key, until that is durable
         self._keys: dict[int, bytes] = {}  # by number, while messages are finished that letters are of
         self._renumbered: dict[int, int] = {}  # since the start: the numbers that others were before
-        self._told = ToldEndings(self.endings, self.journal.changes)
+        self._told = ToldEndings(self.endings, self.acknowledgers, self.journal.changes)
         self.journal.replay(self._apply)
         self._told.settle(self.journal.names.items())
         named = {*map(itemgetter(1), self.journal.names.items()), *self.journal.dropped.values()}
@@ -130,10 +132,9 @@ class PopService:
         return default if number is None else self._resting.get(number, -1)
 
     def rest(self, queue: bytes, group: bytes) -> bool:
-        """Keep no more of a pop queue than its place, where nothing of it is in flight; `open` gives another object.
+        """Keep no more of a pop queue than its place, if nothing of it is in flight; return whether it was so and open.
 
-        Returns:
-            Whether it was open and nothing was.
+        `open` gives another object then.
         """
         found = self._queues.get(self.journal.names.get(pop_key(queue, group), -1))
         if found is None or not found.state.window.is_empty():
@@ -151,6 +152,7 @@ class PopService:
         opened = self._queues.pop(number)
         state = self._states.pop(number, None) if opened is None else opened.state
         place = self._resting.pop(number, 0)
+        self.acknowledgers.forget((queue, group))
         self._dropped[number] = key, state or InFlight(number, self.journal.changes, place)
         self._when_kept(partial(self._note_kept, number))
         self.journal.drop_name(key)
@@ -171,8 +173,7 @@ class PopService:
         It was dropped because its queue was deleted, and the process ended before the deletion was durable. One that
         took nothing at or after `first_offset` stays dropped: it belonged to an older queue of that name.
 
-        Returns:
-            Whether it is there again.
+        Return whether it is there again.
         """
         key = pop_key(queue, group)
         number = self.journal.dropped.pop(key, -1)
@@ -255,6 +256,14 @@ class PopService:
             yield
         finally:
             changes.ending = 0
+
+    def tell_end(self, queue: bytes, group: bytes, queue_offset: int, reason: str, now_ms: int) -> None:
+        """Say of a message that is done for the group why it ended after all; harmless where there is no pop queue."""
+        number = self.journal.names.get(pop_key(queue, group))
+        if number is not None:
+            self.endings.note((queue, group), (queue_offset,), 1, reason, now_ms)
+            self.journal.changes.put(number, ACK, queue_offset, 1, code_of(reason, now_ms))
+            self.journal.write()
 
     def tells_endings(self, queue: bytes, group: bytes, *, is_of_subscribers: bool = False) -> bool:
         """Return whether it is known of all messages that a pop queue finished how, also before the start.
@@ -371,7 +380,7 @@ class PopService:
             next_offset = self._resting.get(number, 0) if state is None else state.window.next_offset
             if kind == ACK and value:
                 self._told.read(number, first, first + count, value)
-                if state is None or first >= next_offset or _is_done(state.window, first + count):
+                if state is None or first >= next_offset or is_all_done(state.window, first + count):
                     return  # a copy by a compaction, of messages that are done
             elif kind == JUMP and first and next_offset < value and (next_offset or number in self._resting):
                 self._told.read(number, next_offset, value, first)  # else it came before its queue's part of a copy
@@ -409,8 +418,3 @@ class PopService:
             yield number, None, 0
         if self._told.put_mark(log):  # last, so that it tells of all copied ones whether others were forgotten
             yield self._told.mark, None, 0
-
-
-def _is_done(window: Window, end: int) -> bool:
-    """Return whether all before an offset is done; to find the floor is dear where there are stragglers."""
-    return end <= window.base and end <= window.floor()

@@ -7,11 +7,14 @@ versions that know the first alone did not say how messages ended for these.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
+from core.pop.acknowledgers import ALL_RUNS_MAX, CODE_END, Acknowledgers
 from core.pop.changes import ACK, CHANGE_BYTES, COUNT_MAX, ChangeLog
 from core.pop.ending_codes import GROUPS_MARK, LOST, MARK, code_of, told_by
 from core.pop.endings import ALL, Ending, Endings, Reader
+from core.pop.window import Window
 
 
 class ToldEndings:
@@ -19,11 +22,14 @@ class ToldEndings:
 
     Args:
         endings: Where endings are kept, of queues and groups.
+        acknowledgers: Where it is kept which consumer acknowledged what.
         changes: The journal's, where a mark goes.
     """
 
-    def __init__(self, endings: Endings, changes: ChangeLog) -> None:
+    def __init__(self, endings: Endings, acknowledgers: Acknowledgers, changes: ChangeLog) -> None:
         self._endings = endings
+        self._acknowledgers = acknowledgers
+        self._read_by: deque[tuple[int, int, int, int]] = deque(maxlen=ALL_RUNS_MAX)
         self._changes = changes
         self._read = Endings()  # by number, until names are known
         self._had_lost = False
@@ -33,7 +39,9 @@ class ToldEndings:
 
     def read(self, number: int, first: int, end: int, code: int) -> None:
         """Note what a record of the journal says of messages of a pop queue, or of none."""
-        if code & ~1 == MARK:
+        if code < CODE_END:
+            self._read_by.append((number, first, end, code))
+        elif code & ~1 == MARK:
             self.mark = number
             self._had_lost |= code & 1 > 0
         elif code == GROUPS_MARK:
@@ -50,7 +58,11 @@ class ToldEndings:
         Where readers were forgotten, one that a compaction told nothing of may be among them, whatever ended since.
         """
         read, self._read = self._read, Endings()
-        keys = {_numbered(number): key for key, number in names} if read.readers else {}
+        keys = {_numbered(number): key for key, number in names} if read.readers or self._read_by else {}
+        for number, *run in self._read_by:
+            if (key := keys.get(_numbered(number))) is not None:
+                self._acknowledgers.note_run(_reader_of(key), *run)
+        self._read_by.clear()
         for numbered in list(read.readers):
             key = keys.get(numbered)
             if key is not None:
@@ -90,6 +102,8 @@ class ToldEndings:
         """
         lost_until, runs = self._endings.tell(_reader_of(key)) if self._endings.readers else (0, [])
         before = log.used
+        for first, end, code in self._acknowledgers.tell(_reader_of(key)):
+            _put_long(log, number, first, end, code)
         if lost_until or runs:  # also where nothing is lost: what a copy has of it so far is void, and told again
             log.put(number, ACK, lost_until, 0, LOST)
         for first, end, ending in runs:
@@ -103,6 +117,7 @@ class ToldEndings:
     def renumber(self, key: bytes, number: int, until: int) -> None:
         """Note that a pop queue has another number from now on; of messages before an offset nothing is kept."""
         self._endings.lose(_reader_of(key), until)
+        self._acknowledgers.forget(_reader_of(key), until)
         self._changes.put(number, ACK, until, 0, LOST)
 
     def is_told(self, number: int, *, is_of_subscribers: bool = False) -> bool:
@@ -124,3 +139,8 @@ def _put_long(log: ChangeLog, number: int, first: int, end: int, code: int) -> N
         count = min(end - first, COUNT_MAX)
         log.put(number, ACK, first, count, code)
         first += count
+
+
+def is_all_done(window: Window, end: int) -> bool:
+    """Return whether all before an offset is done; to find the floor is dear where there are stragglers."""
+    return end <= window.base and end <= window.floor()

@@ -124,8 +124,8 @@ async def show_message(
     `message_id` is what other answers call `id`, or an offset message id of RocketMQ. `stage` of a reader is `waits`,
     `taken`, `given back` or `done`; `outcome` says what done means (acknowledged, sent, expired, rejected, dropped,
     purged, a dead letter), `from_ms` and `until_ms` between which moments it was so (0: not known), `by` what has or
-    had it, `letter` the dead letter, `became` the message that a half message was committed as. `letter_of` is the
-    message that this one is a dead letter of.
+    had it (`by_is_sure`: just that one), `letter` the dead letter, `became` the message that a half message was
+    committed as. `letter_of` is the message that this one is a dead letter of.
     `fields` are the properties, headers and user properties in the words of the publisher's door, in order.
     404: the log has no such message, or no longer.
     """
@@ -175,6 +175,8 @@ async def _tell_queue(
     readers: list[Item] = []
     stages: Counter[str] = Counter()
     async for fate in walk(_fates(view.doors.values(), light_queue, offset) if offset >= 0 else ()):
+        if stored.place < fate.first_place:
+            continue
         stages[fate.stage.value] += 1
         if len(readers) < READERS_MAX:
             readers.append({**_tell_fate(fate), **await outcomes.tell(fate)})

@@ -22,7 +22,7 @@ from gateway.admin.stored import StoredRecord
 from gateway.admin.trail import NOWHERE, Passed
 from gateway.admin.transaction_ends import find_transaction_end
 from gateway.admin.view import AdminView
-from gateway.amqp.deaths import last_reason
+from gateway.amqp.deaths import last_death
 from gateway.amqp.stored_properties import StoredProperties
 from gateway.inventory import AWAY, SENT, SUBSCRIBED_LATER, FateEntry, text_of
 
@@ -47,7 +47,8 @@ _WORDS = {
     "passed_over": "acknowledged, or passed over as its group was sent on",
     "began_behind": SUBSCRIBED_LATER,
     "began_unknown": "acknowledged, not wanted by its filter or from before its group began",
-    "handed_over": "handed over at QoS 2 to one member, whose session it is owed by since",
+    "handed_over": "handed over at QoS 2 to the session of one member",
+    "session_ended": "lost: the session that had it at QoS 2 ended, and no other member may get it",
 }
 Item = dict[str, Any]
 
@@ -93,7 +94,7 @@ class Outcomes:
     def __init__(self, view: AdminView, stored: StoredRecord) -> None:
         self._view = view
         self._stored = stored
-        self._letters: dict[bytes, Letter | None] = {}
+        self._letters: dict[tuple[bytes, str], Letter | None] = {}
         self._reader = StoredProperties()
 
     async def tell(self, fate: FateEntry) -> Item:
@@ -115,7 +116,8 @@ class Outcomes:
 
     async def _tell_reader(self, fate: FateEntry) -> Item:
         """Return this as the places of readers, what was noted and dead letters say it."""
-        told: Item = {"outcome": None, "from_ms": 0, "until_ms": 0, "by": fate.holder, "letter": None, "became": None}
+        told: Item = {"outcome": None, "from_ms": 0, "until_ms": 0, "by": fate.holder, "by_is_sure": bool(fate.holder)}
+        told |= {"letter": None, "became": None}
         if fate.stage is not Stage.DONE:
             return told
         done_as = self._done_as(fate)
@@ -203,14 +205,15 @@ class Outcomes:
     async def _find_letter(self, fate: FateEntry, from_ms: int) -> Letter | None:
         """Return the message's dead letter, where one of the queues that may hold it has it."""
         for queue in fate.letters:
-            if queue not in self._letters:
-                self._letters[queue] = await self._look_in(queue, max(self._stored.store_ms, from_ms))
-            found = self._letters[queue]
+            key = queue, fate.died_in
+            if key not in self._letters:
+                self._letters[key] = await self._look_in(*key, max(self._stored.store_ms, from_ms))
+            found = self._letters[key]
             if found is not None:
                 return found
         return None
 
-    async def _look_in(self, queue: bytes, from_ms: int) -> Letter | None:
+    async def _look_in(self, queue: bytes, died_in: str, from_ms: int) -> Letter | None:
         broker = self._view.broker
         queue_ref = broker.find_queue(queue)
         if queue_ref < 0:
@@ -225,16 +228,19 @@ class Outcomes:
             for i in range(count):
                 encoded = bytes(batch.buf[batch.properties_start[i] : batch.properties_end[i]])
                 if letter_of(encoded) == self._stored.place and batch.physical_offset[i] != self._stored.place:
-                    return Letter(batch.physical_offset[i], batch.store_ms[i], queue, self._reason_of(batch, i))
+                    reason, where = self._death_of(batch, i)
+                    if not died_in or where == died_in:
+                        return Letter(batch.physical_offset[i], batch.store_ms[i], queue, reason)
             looked_at, offset = looked_at + count, batch.next_offset
             await steps.rest()
         return None
 
-    def _reason_of(self, batch: StoredBatch, i: int) -> str:
-        """Return why a letter's message died, as the letter says; empty for those of RocketMQ, which do not."""
+    def _death_of(self, batch: StoredBatch, i: int) -> tuple[str, str]:
+        """Return why and where a letter's message died, as the letter says; empty for those of RocketMQ."""
         self._reader.read(batch.buf, batch.properties_start[i], batch.properties_end[i])
         block = self._reader.amqp_block(batch.buf)
-        return "" if block is None else text_of(last_reason(block))
+        reason, where = (b"", b"") if block is None else last_death(block)
+        return text_of(reason), text_of(where)
 
 
 def _tell_ways(ways: list[str], notes: list[str], why: str) -> Item:

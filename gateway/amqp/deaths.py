@@ -109,11 +109,11 @@ def _add_headers(block: bytes, flags: int, entries: bytes) -> bytes:
     return block[:pos] + (size + len(entries)).to_bytes(4, "big") + block[pos + 4 : end] + entries + block[end:]
 
 
-def last_reason(block: bytes) -> bytes:
-    """Return why the message died last of which a letter has this property block; empty where it does not say."""
+def last_death(block: bytes) -> tuple[bytes, bytes]:
+    """Return why and in which queue a letter's message died last, by the letter's block; empty if it does not say."""
     headers = dict(reversed(_entries(split_block(block).get(_HEADERS, b"")[4:])))  # of equal names the first counts
     deaths = _items(headers.get(DEATH, b""))
-    return _of(_entries(deaths[0][5:]))[0] if deaths and deaths[0][:1] == _TABLE else b""
+    return _of(_entries(deaths[0][5:])) if deaths and deaths[0][:1] == _TABLE else (b"", b"")
 
 
 def add_number(block: bytes, name: bytes, number: int) -> bytes:

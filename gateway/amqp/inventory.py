@@ -135,8 +135,8 @@ class AmqpInventory(Inventory):
                 if queue.is_deleted or not _has(queue, light_queue, level) or offset < queue.first_offset:
                     yield None
                 else:
-                    shifted = offset | level << LEVEL_SHIFT
-                    stage = queue.pop.stage(shifted)
+                    shifted, pop = offset | level << LEVEL_SHIFT, queue.pop
+                    stage = pop.stage(shifted)
                     holder = ""
                     for each in self._holders(vhost, queue, shifted, stage):
                         yield None
@@ -151,6 +151,8 @@ class AmqpInventory(Inventory):
                         letters=tuple(map(vhost.light_name, find_letter_queues(vhost, queue, {})))
                         if queue.has_dead_letters
                         else (),
+                        died_in=queue.name,
+                        first_place=pop.first_place if isinstance(pop, LevelledQueue) else 0,
                         may_be=self._other_ends(queue, light_queue, offset),
                         ttl_ms=queue.limit_ms,
                         is_told=self._services.broker.pop.tells_endings(light_queue, GROUP),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import zlib
 from array import array
 from collections.abc import Sequence
+from typing import Protocol
 
 from core.message import StoredBatch
 from core.properties import CLIENT
@@ -35,6 +36,12 @@ def find_key(batch: StoredBatch, i: int, strategy: str) -> int:
         if field.startswith(_CLIENT_FIELD):
             return zlib.crc32(field)
     return 0  # its publisher is not in the record: all such go to one member
+
+
+class Strategy(Protocol):
+    """How the door's groups choose among their members: one of these names, which a reload may change."""
+
+    strategy: str
 
 
 class Assignment:

@@ -16,13 +16,15 @@ from gateway.mqtt.eras import Era, add_era
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.feeds import FilterFeed, Limits, PlacesLike, enter, keep_places
 from gateway.mqtt.giving_way import skip_oldest
-from gateway.mqtt.inflight import ONCE_SENT, InflightWindow
+from gateway.mqtt.inflight import EXACT_SENT, ONCE_SENT, InflightWindow
 from gateway.mqtt.packets import NO_LOCAL, PUBREC
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, READ_BYTES_MAX
 from gateway.mqtt.redelivery import TURN_BYTES_MAX, Redelivery
 from gateway.mqtt.session import BEHIND, GONE, NO_SLOT, OFFLINE, SETTLING, SHARED, Session, Subscription
 from gateway.mqtt.sieve import NOT_PERMITTED, TOO_LARGE, has_own_form, keep_wanted, unacked_denied
+from gateway.mqtt.topics import is_shared
 
+SESSION_ENDED = "session_ended"  # how a message ends that the session was owed, and nobody else is
 TURN_RUNS_MAX = 256  # reads of one turn: small ones cost time, too
 STARTED_AT_ONCE = 64  # subscriptions of a session that comes back; chosen: of more the rest waits for the next turn
 SCAN_COST = TURN_BYTES_MAX // 2  # of a batch of a replay: most of it may be for others, and is looked at all the same
@@ -139,14 +141,25 @@ class Delivery(Redelivery):
         if window is None:
             return
         for number in unacked_denied(session, window, may):
-            subscription = session.sources[window.source_of(number)]
-            if subscription is not None and subscription.group is None:
-                reader, offset = self._reader_of(subscription), window.offset_of(number)
-                self.broker.lasting_endings.note_run(reader, offset, offset + 1, NOT_PERMITTED, self.now_ms)
+            self._note_end(session, window, number, NOT_PERMITTED, 0)
             if window.state_of(number) == ONCE_SENT:
                 self.let_go(session, window, number)
             else:
                 self.only_release(session, window, number)
+
+    def note_session_end(self, session: Session) -> None:
+        """Note that a session ends, of what it is owed of shared filters at QoS 2: no other member gets that."""
+        window = session.window
+        number = 0 if window is None else window.next_unacked(window.tail)
+        while window is not None and number < window.head:
+            subscription = session.sources[window.source_of(number)]
+            if (
+                window.state_of(number) == EXACT_SENT
+                and subscription is not None
+                and is_shared(subscription.topic_filter)
+            ):
+                self._note_end(session, window, number, SESSION_ENDED, 0)
+            number = window.next_unacked(number + 1)
 
     def let_go(self, session: Session, window: InflightWindow, number: int) -> None:
         """Take a message of a session's window as acknowledged, which may let others leave it."""

@@ -32,6 +32,7 @@ from gateway.mqtt.session import Session, Subscription
 from gateway.mqtt.session_outlines import Outline
 from gateway.mqtt.session_rows import OF_MQTT_5
 from gateway.mqtt.shared_group import SharedGroup
+from gateway.mqtt.topics import is_shared, split_share
 
 DOOR = "mqtt"
 DROPPED = "dropped as too many waited for it"
@@ -256,8 +257,10 @@ class MqttInventory(Inventory):
         if queue_ref < 0 or not light_queue.startswith(PREFIX):
             return
         joined: set[object] = set()  # groups that a member of now had joined when the message came
+        owed: dict[bytes, bytes] = {}  # by group: the client that has it and has not acknowledged it
         for session in services.sessions:
             yield None
+            owed.update((group, session.client_id) for group in _groups_owed(session, queue_ref, offset))
             for subscription in list(session.subscriptions.values()):
                 if subscription.queue_ref != queue_ref or subscription.is_replay:
                     continue
@@ -266,7 +269,7 @@ class MqttInventory(Inventory):
                 elif 0 <= subscription.first_offset <= offset:
                     joined.add(subscription.group)
         for group in services.subscribing.sharing.groups_on(queue_ref):
-            yield self._tell_group(group, offset, had_member=group in joined)
+            yield self._tell_group(group, offset, owed.get(group.name, b""), had_member=group in joined)
 
     def _tell_session(self, session: Session, subscription: Subscription, light_queue: bytes, offset: int) -> FateEntry:
         client = session.client_id
@@ -291,16 +294,19 @@ class MqttInventory(Inventory):
             skips_own=was.rules & NO_LOCAL > 0,
         )
 
-    def _tell_group(self, group: SharedGroup, offset: int, *, had_member: bool) -> FateEntry:
-        stage, owner = group.stage(offset), group.owner
+    def _tell_group(self, group: SharedGroup, offset: int, client_id: bytes, *, had_member: bool) -> FateEntry:
+        stage, owner = Stage.TAKEN if client_id else group.stage(offset), group.owner
+        by = client_id or group.find_holder(offset)
+        if stage is Stage.DONE:
+            by = self._services.broker.pop.acknowledgers.find((group.light_name, owner), offset)
         is_fresh = offset >= group.fresh_from
         came_later = not is_fresh and group.is_new
         return FateEntry(
             "group",
             text_of(owner),
             stage,
-            NO_MEMBER if stage is Stage.DONE and not came_later else "",
-            holder=text_of(group.find_holder(offset)) if stage is Stage.TAKEN else "",
+            NO_MEMBER if stage is Stage.DONE and not came_later and not by else "",
+            holder=text_of(by) if stage in {Stage.TAKEN, Stage.DONE} else "",
             done_as=SUBSCRIBED_LATER if came_later else ACKNOWLEDGED,
             ends=((group.light_name, owner, offset),),
             or_else=() if is_fresh or had_member or came_later else (SUBSCRIBED_LATER,),
@@ -321,6 +327,17 @@ class MqttInventory(Inventory):
         has_others = len(session.subscriptions) > 1  # by which messages wait that count, too
         is_limited = limit.size or (limit.messages and (has_others or behind >= limit.messages))
         return (*((DROPPED,) if is_limited else ()), *too_large)
+
+
+def _groups_owed(session: Session, queue_ref: int, offset: int) -> Iterator[bytes]:
+    """Give the groups of which a session has a message and has not acknowledged it."""
+    window = session.window
+    if window is None or window.tail == window.head:
+        return
+    for one in session.sources:
+        is_owed = one is not None and one.queue_ref == queue_ref and window.has_unacked(one.source, offset)
+        if is_owed and one is not None and is_shared(one.topic_filter):
+            yield split_share(one.topic_filter)[0]
 
 
 def _qos_of(subscription: Subscription) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from itertools import takewhile
 
 from core.broker import Broker
+from core.lmq.queue_name import mqtt_queue_name
 from core.message import AWAY, FLAG_QOS_MASK, StoredBatch
 from gateway.mqtt.backlog import Backlog, CatchUpWalk, RetainedWalk, enter_retained, make_walk
 from gateway.mqtt.catch_up import CatchUp, CatchUps
@@ -17,7 +18,9 @@ from gateway.mqtt.inflight import EXACT_RECEIVED, EXACT_SENT, ID_COUNT, ONCE_SEN
 from gateway.mqtt.packets import LEVEL_5, RETAIN_AS_PUBLISHED
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, OLD_FORM, Form
 from gateway.mqtt.session import Session, Subscription
+from gateway.mqtt.shared_group import OWNER_PREFIX
 from gateway.mqtt.sieve import TOO_LARGE, fits, make_form
+from gateway.mqtt.topics import is_shared, split_share
 
 TURN_BYTES_MAX = 8 * 1024 * 1024  # what those behind are sent in one turn: 32 times a read of a busy publisher
 # For retained messages in one turn: by time, as the search for one may take as long as sending it.
@@ -149,11 +152,28 @@ class Redelivery(Desk):
     def _note_lost(self, session: Session, window: InflightWindow, number: int, reason: str) -> None:
         """Note that a message in flight is not sent again, before it is let go of."""
         self.metrics.drop(reason)
+        self._note_end(session, window, number, reason, self.now_ms)
+
+    def _note_end(self, session: Session, window: InflightWindow, number: int, reason: str, now_ms: int) -> None:
+        """Note how a message in flight ends; one of a shared filter at QoS 2, which is done for the group.
+
+        Args:
+            session: Whose it is.
+            window: The session's.
+            number: The message in the window.
+            reason: Why it ends.
+            now_ms: The time, 0 where it is not known.
+        """
         subscription = session.sources[window.source_of(number)]
-        if subscription is not None and subscription.group is None:
+        if subscription is None:
+            return
+        offset, topic_filter = window.offset_of(number), subscription.topic_filter
+        if not is_shared(topic_filter):
             reader = (self.broker.queue_key(subscription.queue_ref), session.client_id)
-            offset = window.offset_of(number)
-            self.broker.lasting_endings.note_run(reader, offset, offset + 1, reason, self.now_ms)
+            self.broker.lasting_endings.note_run(reader, offset, offset + 1, reason, now_ms)
+        elif window.state_of(number) != ONCE_SENT:
+            group, inner = split_share(topic_filter)
+            self.broker.pop.tell_end(mqtt_queue_name(inner), OWNER_PREFIX + group, offset, reason, now_ms)
 
     def _count_fitting(self, session: Session, source: int, number: int, count: int) -> int:
         """Return how many of `count` messages that were read again the client takes, up to the first too large one."""

@@ -47,8 +47,8 @@ class ShareGroup(Protocol):
     def settle(self, subscription: Subscription, window: InflightWindow) -> None:
         """Finish the messages that left a member's window."""
 
-    def own(self, queue_offset: int) -> None:
-        """Hand a message to no member: one has it already, at QoS 2."""
+    def own(self, queue_offset: int, client_id: bytes) -> None:
+        """Hand a message to no member: this client has it already, at QoS 2."""
 
     def run_soon(self) -> None:
         """A member has room again."""

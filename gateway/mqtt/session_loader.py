@@ -86,7 +86,7 @@ class Queues(NamedTuple):
     of_filter: Callable[[bytes], int]  # of one that was taken up
     of_history: Callable[[], int]  # that replays are read from
     group_of: Callable[[bytes], ShareGroup]  # of a shared filter that was taken up
-    own: Callable[[bytes, int], None]  # has no member of it, if there is one, be handed the message of an offset
+    own: Callable[[bytes, int, bytes], None]  # has no member of it be handed the message of an offset: it is a client's
     max_offset: Callable[[int], int]
     give_again: Callable[[int, bytes, int], None] = lambda _queue_ref, _client_id, _offset: None  # from there on
 
@@ -238,7 +238,7 @@ class SessionLoader:
                 chosen.append(one)
             for topic_filter in {known[slot][1] for slot in one.slots}:
                 if is_shared(topic_filter):
-                    self.queues.own(topic_filter, one.offset)
+                    self.queues.own(topic_filter, one.offset, client_id)
         return chosen
 
     def _known_of(self, topic_filter: bytes, row: SubscriptionRow) -> tuple[range, bytes]:

@@ -18,7 +18,7 @@ from core.lmq.waiters import Reader
 from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, StoredBatch
 from core.metrics import DoorMetrics
 from core.stage import Stage
-from gateway.mqtt.assignment import HASHES, STICKY, Assignment, find_key
+from gateway.mqtt.assignment import HASHES, STICKY, Assignment, Strategy, find_key
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.feeds import PlacesLike
 from gateway.mqtt.inflight import InflightWindow
@@ -49,12 +49,6 @@ class SharedDesk(Protocol):
 
     def let_go(self, session: Session, window: InflightWindow, number: int) -> None:
         """Take a message out of a window: it is not this session's any more."""
-
-
-class Strategy(Protocol):
-    """How the door's groups choose among their members: one of `assignment`'s names, which a reload may change."""
-
-    strategy: str
 
 
 class SharedGroup(Reader):
@@ -94,7 +88,7 @@ class SharedGroup(Reader):
         self._next = 0  # whose turn it is
         self._assigned = Assignment()
         self.redelivered = 0  # messages that members were handed after others, since the group is there
-        self._owned: set[int] = set()  # sent at QoS 2 by a process that is no more, and perhaps not done for the group
+        self._owned: dict[int, bytes] = {}  # sent at QoS 2 by a process before to a client, perhaps not done here
 
     @property
     def name(self) -> bytes:
@@ -122,10 +116,8 @@ class SharedGroup(Reader):
 
     def find_holder(self, offset: int) -> bytes:
         """Return the client that has a message and has not acknowledged it, empty where none is known."""
-        for member in (*self._members, *self._leavers):
-            if offset in (member.unacked or {}).values():
-                return member.session.client_id
-        return b""
+        having = (one for one in (*self._members, *self._leavers) if offset in (one.unacked or {}).values())
+        return next((one.session.client_id for one in having), b"")
 
     def drop(self, leave_alone: Callable[[Subscription], None]) -> None:
         """Forget what was taken and done: the group is no more. What is under way goes on with those that have it.
@@ -194,7 +186,7 @@ class SharedGroup(Reader):
         unacked = subscription.unacked or {}
         done = list(takewhile(window.tail.__gt__, unacked))
         if done:
-            self._finish([unacked.pop(number) for number in done])
+            self._finish_by(subscription.session.client_id, [unacked.pop(number) for number in done])
             if subscription.state == GONE and not unacked:
                 self._let_leave(subscription)
         if subscription.floor_slot != NO_SLOT:
@@ -202,9 +194,9 @@ class SharedGroup(Reader):
             floor = NOTHING_OWED if is_empty else window.lowest_offset(subscription.source, NOTHING_OWED)
             self._desk.places.set(subscription.floor_slot, floor)
 
-    def own(self, queue_offset: int) -> None:
-        """Hand a message to no member: one has it already, at QoS 2."""
-        self._owned.add(queue_offset)
+    def own(self, queue_offset: int, client_id: bytes) -> None:
+        """Hand a message to no member: this client has it already, at QoS 2, and is owed it."""
+        self._owned[queue_offset] = client_id
 
     def _show_again(self, offsets: list[int]) -> None:
         if offsets:
@@ -289,8 +281,7 @@ class SharedGroup(Reader):
             self._assigned.drop_first(member, found, now_ms)
             kept = {batch.queue_offset[i] for i in range(batch.count)}
             gone = [offset for offset in offsets[:found] if offset not in kept]
-            if gone:
-                self._finish(gone)
+            self._finish(gone)
             if batch.count:
                 total += batch.record_end[batch.count - 1] - batch.record_start[0]
                 self._deliver(member, now_ms)
@@ -338,7 +329,11 @@ class SharedGroup(Reader):
         exact = window.exact_between(number, window.head) if subscription.qos == _EXACT else []
         if exact:
             self._give_for_good(subscription, exact)
-            self._end([offset for _, offset in exact], HANDED_OVER, now_ms)
+            offsets = [offset for _, offset in exact]
+            if subscription.floor_slot == NO_SLOT:  # the end of its session is not written down
+                self._end(offsets, HANDED_OVER, now_ms)
+            else:
+                self._finish_by(session.client_id, offsets)
         numbers = {each for each, _ in exact}
         for i in range(batch.count):
             if subscription.qos and _has_id(batch.flag[i]):
@@ -364,8 +359,8 @@ class SharedGroup(Reader):
         self._end([offset for offset in before if offset not in kept], EXPIRED, now_ms)
         if self._owned:
             keep(batch, lambda i: batch.queue_offset[i] not in self._owned)
-            self._end([offset for offset in before if offset in self._owned and offset in kept], HANDED_OVER, now_ms)
-            self._owned.difference_update(before)
+            for offset in [offset for offset in before if offset in self._owned and offset in kept]:
+                self._finish_by(self._owned.pop(offset), [offset])
         too_large = keep_wanted(batch, subscription)
         if too_large:
             desk.metrics.drop(TOO_LARGE, len(too_large))
@@ -406,6 +401,11 @@ class SharedGroup(Reader):
             pops.endings.note(reader, offsets, len(offsets), reason, now_ms)
         with pops.ending_as(reason, now_ms):
             self._finish(offsets)
+
+    def _finish_by(self, client_id: bytes, offsets: list[int]) -> None:
+        """Finish messages that are a client's for good: it acknowledged them, or its session is owed them at QoS 2."""
+        code = self._desk.broker.pop.acknowledgers.code_of(client_id)
+        self._pop.ack_by(array("q", offsets), len(offsets), code)
 
     def _finish(self, offsets: list[int]) -> None:
         self._pop.ack_many(array("q", offsets), len(offsets))

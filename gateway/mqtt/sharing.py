@@ -11,7 +11,7 @@ from core.lmq.queue_name import mqtt_queue_name
 from gateway.mqtt.assignment import ROUND_ROBIN
 from gateway.mqtt.group_ends import GroupEnds
 from gateway.mqtt.session import Subscription
-from gateway.mqtt.shared_group import OWNER_PREFIX, SharedDesk, SharedGroup
+from gateway.mqtt.shared_group import HANDED_OVER, OWNER_PREFIX, SharedDesk, SharedGroup
 from gateway.mqtt.topics import split_share
 
 
@@ -56,11 +56,17 @@ class Sharing:
         """Return the group of a shared filter that a session subscribes to."""
         return self._groups[split_share(topic_filter)]
 
-    def own(self, topic_filter: bytes, queue_offset: int) -> None:
-        """Hand a message of a shared filter to no member, where it has a group: a session has it, at QoS 2."""
+    def own(self, topic_filter: bytes, queue_offset: int, client_id: bytes) -> None:
+        """Hand a message of a shared filter to no member, where it has a group: a client's session has it, at QoS 2."""
         group = self._groups.get(split_share(topic_filter))
-        if group is not None:
-            group.own(queue_offset)
+        if group is None:
+            return
+        group.own(queue_offset, client_id)
+        pops = self._desk.broker.pop
+        if (
+            pops.endings.find(group.light_name, group.owner, queue_offset) is not None
+        ):  # its session's end was not durable
+            pops.tell_end(group.light_name, group.owner, queue_offset, HANDED_OVER, 0)
 
     def leave(self, subscription: Subscription) -> None:
         """Let a subscription that is stopped be no more of its group, which it may end; harmless for any other."""

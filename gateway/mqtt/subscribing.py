@@ -381,6 +381,7 @@ class Subscribing:
 
     def end_session(self, session: Session) -> None:
         """End a session and all that it subscribed to."""
+        self._delivery.note_session_end(session)
         self._delivery.pause(session)
         self._sessions.remove(session)
         self._delivery.queued.limits.forget(session.client_id)

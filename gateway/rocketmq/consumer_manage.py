@@ -13,8 +13,10 @@ from core.broker import Broker
 from core.errors import LmqError
 from core.lmq.waiters import Reader
 from core.message import AWAY, StoredBatch
+from gateway.rocketmq.client import Client
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import OFFSET_MAX, check_group, flag_field, integer_field, text_field
+from gateway.rocketmq.moved_places import commit_by
 from gateway.rocketmq.topic_table import TopicTable, queue_key
 from lmq.remoting.commands import Command, answer
 from lmq.remoting.message_codec import Record, decode_stored
@@ -30,6 +32,8 @@ Tell = Callable[[Command, int], Command | None]
 
 class LaterAnswered(Protocol):
     """The connection of a request that is answered later, when its messages are here."""
+
+    client: Client
 
     def answer(self, request: Command, response: Command) -> None:
         """Send the answer to a request."""
@@ -135,7 +139,7 @@ class ConsumerManage:
         if not asker.may_consume(group):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, "no permission to consume as this group")
         if offset >= 0:
-            self._broker.consumer_offsets.commit(group, key, offset)
+            commit_by(self._broker, group, key, offset, asker.client.client_id.encode())
         return answer(request, ResponseCode.SUCCESS)
 
     def search_offset(self, request: Command, asker: LaterAnswered) -> None:

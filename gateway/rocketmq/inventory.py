@@ -21,6 +21,7 @@ from gateway.inventory import (
     text_of,
 )
 from gateway.rocketmq.delay import PLACES_GROUP as DELAYS_GROUP
+from gateway.rocketmq.pop.claims import OWNER_PREFIX
 from gateway.rocketmq.services import OpenConnection, RocketmqServices
 from gateway.rocketmq.topic_table import DEAD_PREFIX, RETRY_PREFIX, SENT_GROUP, queue_key
 from gateway.rocketmq.transactions.half import HALF_KEY, OP_KEY
@@ -133,6 +134,11 @@ class RocketmqInventory(Inventory):
             by = "" if live is None else name_some(member.client_id.encode() for member in live.members.values())
             yield PlaceEntry(key, group, offset, offset, by)
 
+    def _find_acknowledger(self, group: bytes, key: bytes, offset: int) -> str:
+        """Return the member that acknowledged a message, by POP or as it pulled; empty where that is not kept."""
+        find = self._services.broker.pop.acknowledgers.find
+        return text_of(find((key, OWNER_PREFIX + group), offset) or find((key, group), offset))
+
     def fates(self, light_queue: bytes, offset: int) -> Iterator[FateEntry | None]:
         """Give how far each group is that ever committed an offset on the queue."""
         services = self._services
@@ -152,10 +158,12 @@ class RocketmqInventory(Inventory):
             taken = services.claims.find(group, key)
             is_fresh = taken is not None and offset >= taken.fresh_from
             stage = Stage.WAITS if taken is None else taken.stage(offset)
+            stage = Stage.DONE if offset < committed else stage
             yield FateEntry(
                 "group",
                 text_of(group),
-                Stage.DONE if offset < committed else stage,
+                stage,
+                holder=self._find_acknowledger(group, key, offset) if stage is Stage.DONE else "",
                 done_as="acknowledged, or not wanted by its filter",
                 ends=((key, group, offset),),
                 letters=(queue_key(RETRY_PREFIX + group, 0), queue_key(DEAD_PREFIX + group, 0)),

@@ -31,6 +31,27 @@ def note_beginning(broker: Broker, group: bytes, key: bytes, offset: int) -> Non
     broker.lasting_endings.note_run((key, group), 0, offset, BEGAN_BEHIND, 0)
 
 
+def commit_by(broker: Broker, group: bytes, key: bytes, offset: int, member: bytes) -> None:
+    """Set the offset that a group goes on at, as a member says it, and note what that member acknowledged by it.
+
+    Args:
+        broker: Where the queue is.
+        group: The group.
+        key: The queue.
+        offset: The next one that the group wants.
+        member: The client, empty where it is not known.
+
+    Raises:
+        DiskFullError: No room for one more group and queue.
+    """
+    before, queue_ref = broker.consumer_offsets.get(group, key), broker.find_queue(key)
+    broker.consumer_offsets.commit(group, key, offset)
+    if before is not None and before < offset and queue_ref >= 0:
+        acknowledgers = broker.pop.acknowledgers
+        end = min(offset, broker.max_offset(queue_ref))
+        acknowledgers.note_run((key, group), before, end, acknowledgers.code_of(member))
+
+
 def note_moved(broker: Broker, group: bytes, key: bytes, offset: int, now_ms: int) -> None:
     """Note, before the place of a group is set, what it passes over, or may be given again."""
     before = broker.consumer_offsets.get(group, key)

@@ -56,7 +56,7 @@ cdef class PullService:
 
     cdef _filter_of(self, Command request, str topic, long long sys_flag)
 
-    cdef _commit(self, Command request, bytes key)
+    cdef _commit(self, Command request, bytes key, bytes member)
 
     cdef tuple _ends(self, int queue_ref)
 

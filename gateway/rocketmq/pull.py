@@ -18,6 +18,7 @@ from core.errors import LmqError
 from core.lmq.queue_name import is_light
 from core.message import AWAY, StoredBatch
 from core.metrics import DoorMetrics
+from gateway.rocketmq.client import Client
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import OFFSET_MAX, check_group, integer_field, text_field
 from gateway.rocketmq.filters.matching import Filter, messages_max, parse_filter, pick_wanted
@@ -25,6 +26,7 @@ from gateway.rocketmq.filters.subscription import Subscriptions
 from gateway.rocketmq.group_table import GroupTable
 from gateway.rocketmq.held import HELD_MAX, Held
 from gateway.rocketmq.held_table import HeldTable
+from gateway.rocketmq.moved_places import commit_by
 from gateway.rocketmq.picked_records import (
     copied_bytes_max,
     copy_records,
@@ -61,6 +63,7 @@ class Puller(Protocol):
     """The connection that a pull came in by."""
 
     held: HeldTable
+    client: Client
 
     @property
     def is_writable(self) -> bool:
@@ -187,7 +190,7 @@ class PullService:
             self._check_group(group)
         pull.wanted = self._filter_of(request, topic, sys_flag)
         if sys_flag & FLAG_COMMIT:
-            self._commit(request, key)
+            self._commit(request, key, puller.client.client_id.encode())
         pull.may_wait = bool(sys_flag & FLAG_SUSPEND) and len(puller.held) < HELD_MAX
         if pull.may_wait:
             suspend_ms = integer_field(request, "suspendTimeoutMillis", 0)
@@ -263,11 +266,11 @@ class PullService:
             return subscription.wanted
         return parse_filter(request.ext.get("expressionType", ""), request.ext.get("subscription", ""))
 
-    def _commit(self, request: Command, key: bytes) -> None:
+    def _commit(self, request: Command, key: bytes, member: bytes) -> None:
         offset = integer_field(request, "commitOffset")
         group = request.ext.get("consumerGroup", "").encode()
         if 0 <= offset <= OFFSET_MAX:
-            self._broker.consumer_offsets.commit(group, key, offset)
+            commit_by(self._broker, group, key, offset, member)
 
     # Held pulls
 

@@ -8,6 +8,7 @@ opened.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 from random import Random
@@ -26,12 +27,13 @@ from tests.support.lives import told
 from tests.support.mqtt_door import MACHINE_START
 from tests.support.rocketmq_door import NOW_MS, DoorSite
 from tests.support.rocketmq_pop import ack, pop
-from tests.support.rocketmq_tools import ask_tool
+from tests.support.rocketmq_tools import ask_tool, start_tool
 
 FIRST = int(os.environ.get("TORTURE_FIRST", "0"))
 LIVES = int(os.environ.get("TORTURE_LINEAGE_LIVES", "6"))
 STEPS = 80
 KEY = b"T/0"
+ACKNOWLEDGED = "acknowledged, or not wanted by its filter"
 PASSED = "acknowledged, or passed over as its group was sent on"
 BEGAN = "acknowledged, not wanted by its filter or from before its group began"
 
@@ -42,9 +44,12 @@ class Group:
     def __init__(self, name):
         self.name = name
         self.done = set()  # acknowledged, or below an offset that was committed
+        self.by = {}  # of some of these: the client
         self.passed = set()  # a reset went over them
         self.first = None  # the first offset that it committed, as far as is known
         self.place = 0  # of one that pulls
+        self.has_committed = False
+        self.before_reset = set()  # of `by`, what a later process does not know
         self.popped = []
 
 
@@ -66,7 +71,17 @@ class Life:
         self.since_ms = self.site.now_ms
         self.site.broker.lasting_endings.begin(MACHINE_START, self.since_ms)
         self.site.now_ms += 1
-        self.peer = self.site.connect()
+        self.peers = {name: self.enter(name) for name in ("one", "two")}
+        for peer in self.peers.values():
+            peer.take()  # also that the other came
+        self.peer = self.peers["one"]
+
+    def enter(self, name):
+        """Return a client that is a member of the groups."""
+        peer = self.site.connect()
+        said = {"clientID": name, "consumerDataSet": [{"groupName": group.name} for group in self.groups]}
+        start_tool(peer, 34, json.dumps(said).encode())
+        return peer
 
     # Steps
 
@@ -85,9 +100,18 @@ class Life:
         group = self.groups[0]
         self.chance.shuffle(group.popped)
         for message in group.popped[:2]:
-            ack(self.peer, message, consumerGroup=group.name)
+            name = self.chance.choice([*self.peers])
+            was_hidden = self.is_hidden(message.offset)
+            ack(self.peers[name], message, consumerGroup=group.name)
             group.done.add(message.offset)
+            if was_hidden and not self.is_hidden(message.offset):
+                group.by[message.offset] = name
+                group.before_reset.discard(message.offset)
         del group.popped[:2]
+
+    def is_hidden(self, offset):
+        taken = self.site.door.claims.find(b"popper", KEY)
+        return taken is not None and taken.is_hidden(offset)
 
     def commit(self):
         """Have a group that pulls say that it is done with some more messages."""
@@ -98,7 +122,12 @@ class Life:
         if reached:
             fields = {"consumerGroup": group.name, "topic": "T", "queueId": 0, "commitOffset": reached}
             group.first = reached if group.first is None else group.first
-            assert self.peer.ask(15, **fields).code == 0
+            name = self.chance.choice([*self.peers])
+            if group.has_committed:
+                before = self.site.broker.consumer_offsets.get(group.name.encode(), KEY)
+                group.by.update(dict.fromkeys(range(before, reached), name))
+            group.has_committed = True
+            assert self.peers[name].ask(15, **fields).code == 0
             group.done.update(range(group.place, reached))
             group.place = reached
 
@@ -113,7 +142,9 @@ class Life:
         assert answer.code in {0, 17}, answer.remark  # no such topic yet
         if not answer.code:
             group.passed.update(range(before or 0, offset))
+            group.has_committed |= group.name != "popper" and before is not None
             group.place = offset
+            group.before_reset.update(group.by)
 
     def pass_time(self):
         self.site.now_ms += self.chance.choice([1, 1_000])
@@ -123,7 +154,10 @@ class Life:
     def kill(self):
         for group in self.groups:
             group.popped = []
+            if group.name != "popper":
+                group.by = {}  # places are numbers, which name nobody
         self.kills += 1
+        self.site.broker.when_kept(lambda error: None)  # the names of members, too
         self.site.turn()
         passed_ms = self.site.now_ms + 10 - NOW_MS
         made = shutil.copytree(self.data_dir, self.folder / str(self.kills))
@@ -149,12 +183,16 @@ class Life:
             if one is not None and fate.stage is Stage.DONE:
                 told = asyncio.run(outcomes.tell(fate))
                 assert self.is_true(one, offset, told["outcome"]), (one.name, offset, told, vars(one))
+                is_acknowledged = told["outcome"].startswith("acknowledged")
+                assert not is_acknowledged or fate.holder in {one.by.get(offset, ""), ""}, (offset, told, one.by)
+                is_named = told["outcome"] == ACKNOWLEDGED and offset in {*one.by} - one.before_reset
+                assert not is_named or fate.holder == one.by[offset], (one.name, offset, told, one.by)
 
     def is_true(self, one, offset, outcome):
         """Return whether a group's own knowledge allows what is told."""
         is_passed = offset in one.done or offset in one.passed
         return {
-            "acknowledged, or not wanted by its filter": offset in one.done,
+            ACKNOWLEDGED: offset in one.done,
             PASSED: is_passed,
             BEGAN: one.first is not None and offset < one.first,
             "subscribed later": is_passed,  # its first place was set by a reset

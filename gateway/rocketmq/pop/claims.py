@@ -57,8 +57,8 @@ class Taken(Protocol):
     def ack_many(self, queue_offsets: array[int], count: int) -> None:
         """Finish messages that were just taken."""
 
-    def ack_taken(self, queue_offsets: array[int], count: int, until_ms: int) -> int:
-        """Finish messages that are hidden until just that moment; return how many were."""
+    def ack_taken(self, queue_offsets: array[int], count: int, until_ms: int, code: int = 0) -> int:
+        """Finish messages that are hidden until just that moment; return how many were. `code`: of the consumer."""
 
     def change_invisible(self, queue_offset: int, until_ms: int, visible_at_ms: int) -> bool:
         """Show a message that is hidden until just that moment at another."""
@@ -179,6 +179,7 @@ class Claims:
         for queue in self.queues_of(group):
             self._broker.pop.drop(queue, owner)
             self._broker.lasting_endings.trim((queue, group), 0)  # it may begin elsewhere, if it is made again
+            self._broker.pop.acknowledgers.forget((queue, group))
             for known in (self._known, self._busy, self._moved):
                 known.pop((group, queue), None)
 

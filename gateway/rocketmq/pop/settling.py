@@ -80,15 +80,15 @@ class Settling:
             CommandRefusedError: There is no such topic or queue.
         """
         topic, queue_id = self._find_queue(reader, request)
-        work = partial(self._ack, request, topic, queue_id)
+        work = partial(self._ack, request, topic, queue_id, reader.client.client_id.encode())
         self._when_open(reader, request, [queue_key(topic, queue_id)], work)
 
-    def _ack(self, request: Command, topic: bytes, queue_id: int) -> Command:
+    def _ack(self, request: Command, topic: bytes, queue_id: int, member: bytes) -> Command:
         offset = integer_field(request, "offset")
         self._check_offset(topic, queue_id, offset, is_end_good=True)
         receipt = parse_receipt(text_field(request, "extraInfo"))
         group = text_field(request, "consumerGroup").encode()
-        self._finish(Run(group, topic, queue_id, receipt.until_ms, [offset]))
+        self._finish(Run(group, topic, queue_id, receipt.until_ms, [offset]), member)
         return answer(request, ResponseCode.SUCCESS)
 
     def ack_batch(self, reader: LaterAnswered, request: Command) -> None:
@@ -109,11 +109,11 @@ class Settling:
                 raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to read {topic.decode()}")
         for group in {run.group for run in runs}:
             _check_group(reader, group)
-        self._when_open(reader, request, keys, partial(self._ack_runs, request, runs))
+        self._when_open(reader, request, keys, partial(self._ack_runs, request, runs, reader.client.client_id.encode()))
 
-    def _ack_runs(self, request: Command, runs: Iterable[Run]) -> Command:
+    def _ack_runs(self, request: Command, runs: Iterable[Run], member: bytes) -> Command:
         for run in runs:
-            self._finish(run)
+            self._finish(run, member)
         return answer(request, ResponseCode.SUCCESS)
 
     def change_invisible(self, reader: LaterAnswered, request: Command, now_ms: int) -> None:
@@ -142,10 +142,10 @@ class Settling:
         ext = {"popTime": str(now_ms), "invisibleTime": str(invisible_ms), "reviveQid": str(receipt.revive_queue)}
         return answer(request, ResponseCode.SUCCESS, ext=ext)
 
-    def _finish(self, run: Run) -> None:
+    def _finish(self, run: Run, member: bytes) -> None:
         key = queue_key(run.topic, run.queue_id)
-        taken = self._claims.find(run.group, key)
-        if taken is not None and taken.ack_taken(array("q", run.offsets), len(run.offsets), run.until_ms):
+        taken, code = self._claims.find(run.group, key), self._broker.pop.acknowledgers.code_of(member)
+        if taken is not None and taken.ack_taken(array("q", run.offsets), len(run.offsets), run.until_ms, code):
             self._claims.note_moved(run.group, key, taken)
             self._on_settled(run.group, run.topic, run.queue_id)
 

@@ -8,6 +8,7 @@ import pytest
 
 from core.message import StoredBatch
 from core.pop import endings as kept
+from core.pop.acknowledgers import Acknowledgers, NoRows
 from core.pop.changes import ACK, ChangeLog
 from core.pop.ending_codes import GROUPS_MARK, MARK
 from core.pop.endings import Ending, Endings
@@ -287,12 +288,12 @@ def test_readers_that_are_kept_are_known_where_others_were_forgotten(monkeypatch
 
 def test_groups_of_subscribers_tell_since_a_version_after_that_which_wrote_the_first_mark():
     changes = ChangeLog()
-    told = ToldEndings(Endings(), changes)
+    told = ToldEndings(Endings(), Acknowledgers(NoRows()), changes)
     told.read(3, 0, 0, MARK)
     told.begin(9)
     assert [told.is_told(number) for number in (2, 3, 9)] == [False, True, True]
     assert [told.is_told(number, is_of_subscribers=True) for number in (3, 8, 9)] == [False, False, True]
-    later = ToldEndings(Endings(), ChangeLog())
+    later = ToldEndings(Endings(), Acknowledgers(NoRows()), ChangeLog())
     later.read(3, 0, 0, MARK)
     later.read(9, 0, 0, GROUPS_MARK)
     later.begin(20)
@@ -301,12 +302,12 @@ def test_groups_of_subscribers_tell_since_a_version_after_that_which_wrote_the_f
 
 def test_that_readers_were_forgotten_is_not():
     changes, endings = ChangeLog(), Endings()
-    told = ToldEndings(endings, changes)
+    told = ToldEndings(endings, Acknowledgers(NoRows()), changes)
     told.begin(7)
     told.begin(8)
     assert (told.is_told(6), told.is_told(7), changes.used) == (False, True, 48)
     again = Endings()
-    later = ToldEndings(again, ChangeLog())
+    later = ToldEndings(again, Acknowledgers(NoRows()), ChangeLog())
     later.read(7, 0, 0, MARK | 1)
     later.settle([])
     assert again.has_lost

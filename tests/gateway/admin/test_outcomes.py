@@ -68,7 +68,8 @@ async def test_what_became_of_each_message_of_a_queue_is_told(tmp_path):
         assert [one["outcome"] for one in found[3:]] == ["purged", "purged"]
     async with managed_gateway(tmp_path) as (_, client):  # as before, but for when and by which consumer
         after = [await fate_of(client, number) for number in numbers]
-    ended = [{**one, "until_ms": 0, "by": ""} if one["outcome"] == "acknowledged" else one for one in found]
+    nobody = {"until_ms": 0, "by": "", "by_is_sure": False}
+    ended = [{**one, **nobody} if one["outcome"] == "acknowledged" else one for one in found]
     assert after == ended
 
 
@@ -116,6 +117,42 @@ async def test_a_dead_letter_and_its_message_name_each_other(tmp_path):
         fate = await fate_of(client, first)
         assert fate["outcome"] == "acknowledged, rejected or purged"
         assert fate["note"] == f"no dead letter of it is found; {NOT_KEPT}"
+
+
+async def test_a_message_of_several_queues_has_in_each_the_letter_of_that_queue(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        await _declare(client, "dead", {})
+        for name in ("one", "two"):
+            await _declare(client, name, DEAD)
+            await client.post(f"/api/bindings/%2F/e/amq.fanout/q/{name}", json={})
+        await publish(client, "amq.fanout", "", "x")
+        await _get(client, "two", "reject_requeue_false")
+        (number,) = await _ids(client, "one")
+        while not (letters := await _ids(client, "dead")):
+            await asyncio.sleep(0)
+        await _get(client, "one", "ack_requeue_false")
+        told = (await client.get(f"/api/lmq/messages/{number}")).json()
+        found = {queue["name"]: queue["readers"][0] for queue in told["queues"]}
+        assert {name: one["outcome"] for name, one in found.items()} == {"one": "acknowledged", "two": "rejected"}
+        assert (found["one"]["letter"], found["two"]["letter"]["id"]) == (None, letters[0])
+        await publish(client, "amq.fanout", "", "y")
+        await _get(client, "one", "reject_requeue_false")
+        await _get(client, "two", "reject_requeue_false")
+        while len(letters := await _ids(client, "dead")) < 3:
+            await asyncio.sleep(0)
+        told = (await client.get(f"/api/lmq/messages/{(await _ids(client, 'one'))[1]}")).json()
+        assert {queue["readers"][0]["letter"]["id"] for queue in told["queues"]} == {*letters[1:]}
+
+
+async def test_a_queue_with_priorities_tells_nothing_of_one_before_it(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        for value in ("of the first", "of the second"):
+            await _declare(client, "jobs", {"x-max-priority": 3})
+            await publish(client, "amq.default", "jobs", value, {"priority": 2})
+            if value == "of the first":
+                await client.delete("/api/queues/%2F/jobs")
+        (queue,) = (await client.get("/api/lmq/messages/0")).json()["queues"]
+        assert queue["readers"] == []
 
 
 @pytest.mark.usefixtures("earlier_version")

@@ -25,12 +25,12 @@ async def test_a_shared_group_tells_what_came_before_it_and_that_its_member_is_n
             await device.unsubscribe("none")  # the acknowledgement came before its answer
             before, had = await _group_fates(client)
             assert (before["outcome"], had["outcome"]) == ("subscribed later", "acknowledged")
-            assert had["note"] == NO_MEMBER
+            assert (had["note"], had["by"]) == ("", "device")
     async with managed_gateway(tmp_path) as (gateway, client):
         before, had = await _group_fates(client)
         assert before["outcome"] == "acknowledged or subscribed later"  # another member may have been there, and left
         assert before["note"] == f"{NO_MEMBER}; {NEVER_KEPT}"
-        assert (had["outcome"], had["note"]) == ("acknowledged", NO_MEMBER)
+        assert (had["outcome"], had["note"], had["by"]) == ("acknowledged", "", "device")
 
 
 async def _group_fates(client):
@@ -124,16 +124,21 @@ async def test_what_groups_are_sent_of_qos_0_takes_no_room_among_endings(tmp_pat
         assert not gateway.broker.pop.endings.readers
 
 
-async def test_what_a_group_was_sent_at_qos_2_is_told_as_handed_over_also_after_a_restart(tmp_path):
-    async with managed_gateway(tmp_path) as (gateway, client):
-        async with _client(gateway, "member") as member, _client(gateway, "p") as other:
-            await member.subscribe("$share/crew/plant/#", qos=2)
-            await other.publish("plant/1", b"x", qos=2)
-            await anext(member.messages)
-        for _ in range(2):
-            assert (await _fates_of_newest(client))["mqtt:crew"]["outcome"].startswith("handed over at QoS 2")
+async def test_what_a_group_was_sent_at_qos_2_is_told_to_its_end_also_after_a_restart(tmp_path):
+    async with (
+        managed_gateway(tmp_path) as (gateway, client),
+        _client(gateway, "member") as member,
+        _client(gateway, "p") as other,
+    ):
+        await member.subscribe("$share/crew/plant/#", qos=2)
+        await other.publish("plant/1", b"x", qos=2)
+        await anext(member.messages)
+        while (found := (await _fates_of_newest(client))["mqtt:crew"])["stage"] != "done":
+            assert (found["stage"], found["by"]) == ("taken", "member")
+        assert (found["outcome"], found["by"]) == ("acknowledged", "member")
     async with managed_gateway(tmp_path) as (_, client):
-        assert (await _fates_of_newest(client))["mqtt:crew"]["outcome"].startswith("handed over at QoS 2")
+        found = (await _fates_of_newest(client))["mqtt:crew"]
+        assert (found["outcome"], found["by"]) == ("acknowledged", "member")
 
 
 async def test_what_was_too_large_for_its_client_is_told_as_dropped(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from pamqp import commands, header
 
-from gateway.amqp.deaths import EXPIRED, REJECTED, Death, bury, is_cycle, last_reason
+from gateway.amqp.deaths import EXPIRED, REJECTED, Death, bury, is_cycle, last_death
 from gateway.amqp.property_block import BlockReader
 
 
@@ -64,8 +64,8 @@ def test_deaths_of_one_kind_in_one_queue_are_counted_and_the_latest_comes_first(
 def test_a_letter_says_why_its_message_died_last():
     once = bury(block(headers={"a": 1}), death(EXPIRED)).block
     twice = bury(once, death(REJECTED)).block
-    assert (last_reason(once), last_reason(twice)) == (b"expired", b"rejected")
-    assert last_reason(block(headers={"a": 1})) == last_reason(block()) == b""
+    assert (last_death(once), last_death(twice)) == ((b"expired", b"q"), (b"rejected", b"q"))
+    assert last_death(block(headers={"a": 1})) == last_death(block()) == (b"", b"")
 
 
 def test_copies_go_with_the_letter_only_where_it_keeps_its_keys():

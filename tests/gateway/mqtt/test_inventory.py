@@ -186,3 +186,73 @@ def test_message_is_told_by_what_its_subscription_was_when_it_was_sent(make_worl
     world.close()
     world.open()
     assert ends() == expected
+
+
+def group_fate(world):
+    """Return how far the one group is with the first message of its queue, and who has or had it."""
+    fates = all_of(world.door.inventory().fates(mqtt_queue_name(b"t"), 0))
+    return next((fate.stage.value, fate.holder) for fate in fates if fate.kind == "group")
+
+
+def give_at_qos_2(world):
+    """Have a message of a shared filter sent to a member at QoS 2; return the member."""
+    member = world.client(b"member", (b"$share/g/t", 2), clean=False)
+    world.client(b"p").send(mqtt.publish(b"t", b"x", qos=2, packet_id=1), mqtt.pubrel(1))
+    return member
+
+
+def test_message_of_a_group_at_qos_2_is_with_its_session_until_that_acknowledged_it(make_world):
+    world = make_world()
+    give_at_qos_2(world).vanish()
+    assert group_fate(world) == ("taken", "member")
+    world.close()
+    world.open()
+    assert group_fate(world) == ("taken", "member")
+    again = world.client(b"member", clean=False)
+    again.send(mqtt.pubrec(1), mqtt.pubcomp(1))
+    assert group_fate(world) == ("done", "member")
+    world.close()
+    world.open()
+    assert group_fate(world) == ("done", "member")
+    assert world.broker.pop.endings.find(mqtt_queue_name(b"t"), b"mqtt:g", 0) is None
+
+
+def test_message_of_a_group_at_qos_2_ends_with_its_session(make_world):
+    world = make_world()
+    world.client(b"other", (b"$share/g/t", 1), clean=False).vanish()
+    give_at_qos_2(world).vanish()
+    world.connect(b"member", clean=True)
+    for _ in range(2):
+        assert group_fate(world)[0] == "done"
+        assert world.broker.pop.endings.find(mqtt_queue_name(b"t"), b"mqtt:g", 0).reason == "session_ended"
+        world.close()
+        world.open()
+
+
+def test_of_a_session_that_ends_with_the_process_it_is_told_that_it_was_given_the_message(make_world):
+    world = make_world()
+    member = world.client(b"member", (b"$share/g/t", 2))
+    world.client(b"p").send(mqtt.publish(b"t", b"x", qos=2, packet_id=1), mqtt.pubrel(1))
+    assert group_fate(world) == ("taken", "member")
+    member.send(mqtt.pubrec(1), mqtt.pubcomp(1))
+    assert group_fate(world)[0] == "done"
+    assert world.broker.pop.endings.find(mqtt_queue_name(b"t"), b"mqtt:g", 0).reason == "handed_over"
+
+
+def test_member_that_acknowledged_a_message_is_known_after_a_kill_too(make_world):
+    world = make_world()
+    for name in (b"one", b"two"):
+        world.client(name, (b"$share/g/t", 1), clean=False).vanish()
+    for name in (b"one", b"two"):
+        world.client(b"p").send(mqtt.publish(b"t", name, qos=1, packet_id=1))
+        peer = world.connect(name, clean=False)
+        peer.send(mqtt.puback(1))
+        peer.vanish()
+    for _ in range(2):
+        fates = [all_of(world.door.inventory().fates(mqtt_queue_name(b"t"), offset))[-1] for offset in range(2)]
+        assert [(fate.stage.value, fate.holder, fate.note) for fate in fates] == [
+            ("done", "one", ""),
+            ("done", "two", ""),
+        ]
+        world.close()
+        world.open()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from core.pop.endings import Ending
-from gateway.rocketmq.moved_places import note_moved
+from gateway.rocketmq.moved_places import commit_by, note_moved
 from tests.support.rocketmq_door import DoorSite
 
 KEY = b"T/0"
@@ -29,6 +29,21 @@ def test_of_what_is_before_the_first_offset_that_a_group_commits_it_is_noted_tha
     assert _found(broker, 0, b"CID_RMQ_SYS_TRANS") is None
     broker.consumer_offsets.commit(b"h", KEY, 5, has_begun=True)
     assert _found(broker, 0, b"h") is None
+
+
+def test_member_that_says_how_far_a_group_is_acknowledged_what_is_before(tmp_path):
+    site = DoorSite(tmp_path / "d")
+    peer, broker = site.connect(), site.broker
+    for _ in range(4):
+        assert peer.send(b"x", topic="T", e="0").code == 0
+    broker.open_queue(broker.find_queue(KEY), lambda error: None)
+    site.turn()
+    for offset, member in ((1, b"one"), (2, b"two"), (9, b"one"), (3, b"two")):
+        commit_by(broker, b"g", KEY, offset, member)
+    found = [broker.pop.acknowledgers.find((KEY, b"g"), offset) for offset in range(5)]
+    assert found == [b"", b"two", b"one", b"one", b""]  # of what is before the first one nothing is known
+    assert broker.consumer_offsets.get(b"g", KEY) == 3
+    site.close()
 
 
 def test_what_a_group_passes_over_when_it_is_sent_on_is_noted_and_forgotten_when_it_is_sent_back(broker):
