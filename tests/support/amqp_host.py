@@ -355,8 +355,10 @@ class Host:
         """Let messages be given, those to each client in their order, and others go where none can be given."""
         while True:
             for client in self.clients:
-                found = next((one for to, one in waiting if to is client), None)
-                if found is not None and self.may_come(client, found):
+                # of several queues those may come first that others wait for
+                mine = (one for to, one in waiting if to is client)
+                found = next((one for one in mine if self.may_come(client, one)), None)
+                if found is not None:
                     name, no_ack = client.consumers[found.method.consumer_tag]
                     self.given(client, name, found, CONFIRMS, found.method.consumer_tag, no_ack=no_ack)
                     waiting.remove((client, found))

@@ -11,6 +11,7 @@ import copy
 from tests.support.amqp_oracle_queue import Queue
 
 EXPIRED, REJECTED, MAXLEN, LIMIT = "expired", "rejected", "maxlen", "delivery_limit"
+DONE, PURGED = "acknowledged", "purged"
 
 
 class Oracle:
@@ -31,7 +32,7 @@ class Oracle:
         self.is_open = False  # whether the rules leave open what became of a message
         self.policies = {}  # by queue: what is said of it
         self.orders = 0
-        self.gone = []  # (number, why): what no queue has any more
+        self.ends = {}  # how and when a copy left its queue, by uid
 
     def clone(self):
         return copy.deepcopy(self)
@@ -130,8 +131,6 @@ class Oracle:
     def refuse(self, queue, made):
         if queue.term("x-overflow") == "reject-publish-dlx":
             self.refused.append((queue, made))
-        else:
-            self.gone.append((made.number, MAXLEN))
 
     def enter(self, queue, made, source):
         one = copy.copy(made)
@@ -154,9 +153,9 @@ class Oracle:
 
     def die(self, queue, one, reason):
         """Let a message that is in no list any more become a dead letter, where there is an exchange for it."""
+        self.note_end(one.uid, reason)
         exchange = queue.term("x-dead-letter-exchange")
         if exchange is None or exchange not in self.kinds:
-            self.gone.append((one.number, reason))
             return
         letter = copy.copy(one)
         same = [each for each in one.deaths if each[:2] == (reason, queue.name)]
@@ -171,8 +170,6 @@ class Oracle:
         letter.copies = one.copies if said is None else ()
         targets = self.route(letter)
         targets = {name for name in targets if not is_cycle(name, letter.deaths)}
-        if not targets:
-            self.gone.append((one.number, "unroutable"))
         for name in targets & {*self.streams}:
             self.keep(name, letter, queue.name)
         for target in map(self.queues.get, targets - {*self.streams}):
@@ -183,6 +180,9 @@ class Oracle:
                 is_refused = reason == MAXLEN and self.is_refusing(queue)  # they wait beside those that it has
                 uid = self.enter(target, letter, f"{queue.name} refused" if is_refused else queue.name)
                 self.children.setdefault(one.uid, []).append(uid)
+
+    def note_end(self, uid, how):
+        self.ends[uid] = how, self.now_ms
 
     # What clients do
 
@@ -202,7 +202,7 @@ class Oracle:
         one.given += 1
         one.given_max += 1
         if no_ack:
-            self.gone.append((number, "done"))
+            self.note_end(one.uid, DONE)
         else:
             queue.unacked[one.uid] = one
         return one
@@ -218,7 +218,7 @@ class Oracle:
             return
         limit = queue.delivery_limit()
         if how == "ack":
-            self.gone.append((one.number, "done"))
+            self.note_end(uid, DONE)
         elif how == "reject":
             self.die(queue, one, REJECTED)
         elif limit is not None and one.given > limit:
@@ -228,14 +228,14 @@ class Oracle:
 
     def purge(self, name):
         queue = self.queues[name]
-        self.gone += [(one.number, "purged") for one in queue.ready.values()]
+        for uid in queue.ready:
+            self.note_end(uid, PURGED)
         count = len(queue.ready)
         queue.ready.clear()
         return count
 
     def delete(self, name):
-        queue = self.queues.pop(name)
-        self.gone += [(one.number, "deleted") for one in [*queue.ready.values(), *queue.unacked.values()]]
+        del self.queues[name]
         self.bindings = {one for one in self.bindings if not (one[1] and one[2] == name)}
 
     def end_leases(self):
