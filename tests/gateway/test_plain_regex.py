@@ -42,7 +42,16 @@ def test_what_may_take_long_or_mean_something_else_is_not_plain(pattern):
 
 
 @pytest.mark.parametrize(
-    "pattern", ["a*" + "a" * (SLIDING_MAX - 3) + "b", "." * (PLAIN_MAX - 1) + "b", "^a*" + "a" * 9]
+    "pattern", ["^(a|a)*b", "(aa|aa)*b", "^(ab|a|b)+c", "(a|)" * 15 + "b", "(|)" * 20 + "b", "(a|b)?$", "a*(||||)b"]
+)
+def test_choices_that_come_again_are_not_plain(pattern):
+    """Each more of them, or each more character, would double the time that Python's engine takes."""
+    assert compile_regex(pattern) is not None
+    assert compile_plain(pattern) is None
+
+
+@pytest.mark.parametrize(
+    "pattern", ["a*" + "a" * (SLIDING_MAX - 3) + "b", "." * (PLAIN_MAX - 1) + "b", "^a*" + "a" * 9, f"^a*({'|' * 58})b"]
 )
 def test_the_costliest_plain_expressions_end_in_any_name(pattern):
     plain = compile_plain(pattern)
