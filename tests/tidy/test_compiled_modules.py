@@ -120,7 +120,6 @@ def test_a_change_of_c_that_is_written_by_hand_is_compiled(tmp_path):
 # A generator brings some 80 KB of C with it: a quarter of a second of the compiler.
 WITH_GENERATORS = {
     "core/lmq/topic_trie.py",
-    "core/pop/pop_queue.py",
     "core/store/journal.py",
     "core/store/key_index.py",
     "core/store/sealed_index.py",
