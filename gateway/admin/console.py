@@ -9,7 +9,7 @@ from importlib.resources.abc import Traversable
 from typing import Annotated, NamedTuple
 
 from fastapi import Depends, Header, HTTPException, Request, Response
-from fastapi.responses import StreamingResponse
+from fastapi.responses import RedirectResponse, StreamingResponse
 
 from gateway.admin.live import LiveFeed, TooManyFollowersError
 from gateway.admin.login import Looker
@@ -73,6 +73,12 @@ async def index(if_none_match: Annotated[str, Header()] = "") -> Response:
 async def docs(if_none_match: Annotated[str, Header()] = "") -> Response:
     """What the API answers, for people."""
     return _give("docs.html", if_none_match)
+
+
+@CONSOLE.get("/api/docs/", include_in_schema=False)
+async def docs_behind_a_slash() -> Response:
+    """Lead to that page, which names its files as seen from there."""
+    return RedirectResponse("../docs")
 
 
 @CONSOLE.get("/console/{path:path}", include_in_schema=False)

@@ -14,7 +14,7 @@ BODY_BYTES_MAX = 64 * 1024 * 1024  # definitions of a large broker, or the longe
 PathName = Annotated[str, Path(max_length=4_096), AfterValidator(unquote)]
 """A name in a path, as the application has it in `RequestsAsSent`."""
 DEFAULT_EXCHANGE = "amq.default"  # what the exchange without a name is called in paths
-FILES = "/console/"  # paths of files: there no slash is too many
+PAGES = ("/console/", "/api/docs/")  # what pages name beside themselves lies elsewhere from behind a slash
 _NO_NAME = re.compile(r"(/api/exchanges/[^/]+|/api/bindings/[^/]+/e)//")
 
 
@@ -22,8 +22,8 @@ class RequestsAsSent:
     """An ASGI application in front of another one, which gets the path as it was sent: %2F is part of a name.
 
     The exchange without a name may have none in a path either: parts of paths that routes read are not empty, so it is
-    called by its other name then. A slash at the end of a path says nothing. Bodies count as JSON whatever their header
-    says, as curl says that they are forms; they are bounded.
+    called by its other name then. A slash at the end of a path says nothing, but for pages. Bodies count as JSON
+    whatever their header says, as curl says that they are forms; they are bounded.
     """
 
     def __init__(self, application: ASGIApp) -> None:
@@ -35,7 +35,7 @@ class RequestsAsSent:
             path = scope["raw_path"].partition(b"?")[0].decode("latin-1")
             if "//" in path and (found := _NO_NAME.match(path)) is not None:
                 path = f"{found[1]}/{DEFAULT_EXCHANGE}/{path[found.end() :]}"
-            if path.endswith("/") and path != "/" and not path.startswith(FILES):
+            if path.endswith("/") and path != "/" and not path.startswith(PAGES):
                 path = path[:-1]
             others = [(name, value) for name, value in scope["headers"] if name != b"content-type"]
             scope = {**scope, "path": path, "headers": [*others, (b"content-type", b"application/json")]}

@@ -26,6 +26,8 @@ async def test_a_slash_at_the_end_of_a_path_says_nothing(tmp_path):
         assert (await client.get("/api/exchanges/%2F//")).json()["name"] == ""
         for path in ("metrics", "healthz", "readyz"):
             assert (await client.get(f"/{path}/")).status_code == 200, path
+        docs = await client.get("/api/docs/", follow_redirects=True)
+        assert (docs.url.path, docs.text) == ("/api/docs", (await client.get("/api/docs")).text)
         for path in ("queues/%2F/none/", "vhosts/none/", "nothing/", "queues/%2F//"):
             assert (await client.get(f"/api/{path}")).status_code == 404
         assert (await client.put("/api/queues/%2F/made/", json={})).status_code == 201
