@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -24,7 +25,9 @@ def told_arguments(arguments: Mapping[str, Field]) -> dict[str, object]:
 
 
 def told_value(value: object) -> object:
-    """Return a value as JSON has it: bytes as text."""
+    """Return a value as JSON has it: bytes as text, and numbers that are none."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
 
 
@@ -59,6 +62,7 @@ def unbinding_arguments(terms: Terms) -> dict[str, Any]:
     """Return the arguments by which a binding is taken back: those of JSON, and what JSON has no type for."""
     told = binding_arguments(terms)
     if isinstance(terms, HeaderMatch):
+        told |= {name: value for name, kind, value in terms.pairs if kind == "float"}  # also infinities
         told |= {name: _raw(kind, value) for name, kind, value in terms.pairs if kind in _RAW}
     return told
 

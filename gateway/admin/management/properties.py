@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -68,4 +69,6 @@ def _tell(value: object) -> object:
         return int(value.timestamp())
     if isinstance(value, bytes | bytearray):
         return bytes(value).decode("utf-8", "backslashreplace")
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     return float(value) if isinstance(value, decimal.Decimal) else value

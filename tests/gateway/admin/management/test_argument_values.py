@@ -26,6 +26,9 @@ def test_arguments_are_told_as_json_has_them():
     assert binding_arguments(None) == {}
     match = HeaderMatch("any", (("a", "longstr", b"b"), ("n", "long", 1)))
     assert binding_arguments(match) == {"x-match": "any", "a": "b", "n": 1}
+    match = HeaderMatch("any", (("a", "float", float("nan")), ("b", "float", float("inf")), ("c", "float", 1.5)))
+    assert binding_arguments(match) == {"x-match": "any", "a": "nan", "b": "inf", "c": 1.5}
+    assert (unbinding_arguments(match)["b"], unbinding_arguments(match)["c"]) == (float("inf"), 1.5)
 
 
 def test_values_that_json_has_no_type_for_are_told_and_taken_back_as_they_were_said():

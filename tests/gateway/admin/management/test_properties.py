@@ -17,4 +17,6 @@ def test_properties_come_back_as_they_were_told():
 
 def test_values_that_json_has_not_are_told_as_it_can():
     headers = {"at": dt.datetime.fromtimestamp(7, dt.UTC), "octets": b"\xff", "part": decimal.Decimal("1.5")}
-    assert tell_properties(Basic.Properties(headers=headers)) == {"headers": {"at": 7, "octets": "\\xff", "part": 1.5}}
+    headers |= {"none": [float("nan"), float("-inf")]}
+    told = {"at": 7, "octets": "\\xff", "part": 1.5, "none": ["nan", "-inf"]}
+    assert tell_properties(Basic.Properties(headers=headers)) == {"headers": told}
