@@ -114,9 +114,11 @@ class Acknowledgers:
             self._run_count -= _DROPPED_AT_ONCE // _FIELDS
         columns.extend((first, end, code))
         self._run_count += 1
+        if self._run_count > ALL_RUNS_MAX:
+            self._drop(next(iter(self._kept)))
 
     def _make_room(self) -> array[int]:
-        while self._kept and (len(self._kept) >= READERS_MAX or self._run_count > ALL_RUNS_MAX - RUNS_MAX):
+        while len(self._kept) >= READERS_MAX:
             self._drop(next(iter(self._kept)))
         return array("q")
 

@@ -86,6 +86,17 @@ def test_runs_are_bounded(noted, monkeypatch):
     assert noted.find((b"%LMQ%q", b"y"), 0) == b"one"
 
 
+def test_runs_of_all_readers_together_are_bounded(noted, monkeypatch):
+    monkeypatch.setattr(kept, "ALL_RUNS_MAX", 2 * kept.RUNS_MAX)
+    code = noted.code_of(b"one")
+    readers = [(b"%LMQ%q", group) for group in (b"x", b"y", b"z")]
+    for offset in range(0, 2 * kept.RUNS_MAX, 2):
+        for reader in readers:
+            noted.note_run(reader, offset, offset + 1, code)
+    assert sum(len(noted.tell(reader)) for reader in readers) <= 2 * kept.RUNS_MAX
+    assert noted.find(readers[-1], 2 * kept.RUNS_MAX - 2) == b"one"
+
+
 def test_names_are_bounded_and_one_that_is_forgotten_is_nobody(monkeypatch):
     monkeypatch.setattr(kept, "NAMES_MAX", 2)
     rows = Rows()
