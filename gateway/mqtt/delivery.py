@@ -16,7 +16,7 @@ from gateway.mqtt.eras import Era, add_era
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.feeds import FilterFeed, Limits, PlacesLike, enter, keep_places
 from gateway.mqtt.giving_way import skip_oldest
-from gateway.mqtt.inflight import EXACT_SENT, ONCE_SENT, InflightWindow
+from gateway.mqtt.inflight import EXACT_RECEIVED, EXACT_SENT, ONCE_SENT, InflightWindow
 from gateway.mqtt.packets import NO_LOCAL, PUBREC
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, READ_BYTES_MAX
 from gateway.mqtt.redelivery import TURN_BYTES_MAX, Redelivery
@@ -141,6 +141,8 @@ class Delivery(Redelivery):
         if window is None:
             return
         for number in unacked_denied(session, window, may):
+            if window.state_of(number) == EXACT_RECEIVED:
+                continue  # its client has it: all that is left is to release it
             self._note_end(session, window, number, NOT_PERMITTED, 0)
             if window.state_of(number) == ONCE_SENT:
                 self.let_go(session, window, number)

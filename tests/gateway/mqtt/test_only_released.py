@@ -98,6 +98,17 @@ def test_what_may_not_be_read_any_more_is_released(world, has_it):
     is_released_once(world, one.packet_id)
 
 
+@pytest.mark.parametrize("topic_filter", [b"t", b"$share/g/t"])
+def test_what_its_client_has_is_not_told_as_not_permitted(world, topic_filter):
+    peer = world.client(b"c", (topic_filter, 2), clean=False)
+    send_one(world)
+    (one,) = peer.take_deliveries()
+    peer.send(pubrec(one.packet_id)).vanish()
+    world.door.subscribing.end_denied(world.door.sessions.find(b"c"), NoRights())
+    assert world.broker.lasting_endings.find(mqtt_queue_name(b"t"), b"c", 0) is None
+    assert world.broker.pop.endings.find(mqtt_queue_name(b"t"), b"mqtt:g", 0) is None
+
+
 class NoRights:
     """The right to read nothing."""
 
