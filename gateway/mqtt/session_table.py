@@ -327,14 +327,21 @@ class SessionTable:
                 self._exact.forget_done(session, before.slot)
             self._catch_ups.restart(before, retained_until)
 
-    def forget_subscription(self, subscription: Subscription) -> None:
-        """Remove what was written down of a subscription."""
+    def forget_subscription(self, subscription: Subscription, leave: Callable[[], None] = lambda: None) -> None:
+        """Remove what was written down of a subscription.
+
+        Args:
+            subscription: It ends.
+            leave: Lets it leave its group, which may call `keep_alone`: one commit has all of that.
+        """
         self.changes += 1
-        session = subscription.session
-        if not session.is_persistent:
-            return
-        self._subscription_rows.delete(subscription_key(session.client_id, subscription.topic_filter))
-        self._ends.when_ended(self._ends.give_back(subscription, has_session=self._has(session)))
+        session, ended = subscription.session, []
+        if session.is_persistent:
+            self._subscription_rows.delete(subscription_key(session.client_id, subscription.topic_filter))
+            ended = self._ends.give_back(subscription, has_session=self._has(session))
+        leave()
+        self._ends.when_ended(ended)
+        self._ends.note_alone()
 
     def keep_alone(self, subscription: Subscription) -> None:
         """Write down what a subscription that ends has of a group that ends, too."""

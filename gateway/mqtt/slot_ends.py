@@ -10,10 +10,12 @@ Source: docs/storage-format.md, "Definitions".
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from core.errors import LmqError
+from core.errors import DiskFullError, LmqError
+from gateway.logs import said
 from gateway.mqtt.catch_up import CatchUp, CatchUps
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.packets import LEVEL_5
@@ -22,6 +24,8 @@ from gateway.mqtt.session import NO_SLOT, NOTHING_OWED, Ended, Session, Subscrip
 from gateway.mqtt.session_loader import PlacesTable, TableLike
 from gateway.mqtt.session_rows import OF_MQTT_5, REPLAY_OVER, SubscriptionRow, ended_key, pack_ended
 from gateway.mqtt.topics import is_shared
+
+LOGGER = logging.getLogger(__name__)
 
 Then = Callable[[], None]
 
@@ -50,9 +54,13 @@ class SlotEnds:
         self._catch_ups = catch_ups
         self._exact = exact
         self._when_kept = when_kept
+        self._alone: list[Then] = []  # what follows what `keep_alone` wrote
 
     def when_ended(self, forgets: Iterable[Then]) -> None:
-        """Forget something when its end, which is written, is durable: a process that is killed before has it again."""
+        """Forget something when its end, which is written, is durable: a process that is killed before has it again.
+
+        A commit may begin at once: what has to be durable with it is written before.
+        """
         for forget in forgets:
             self._when_kept(partial(_if_kept, forget))
 
@@ -95,7 +103,8 @@ class SlotEnds:
     def keep_alone(self, subscription: Subscription) -> None:
         """Bring to its end what a subscription has of a group at QoS 1: the group has no member any more.
 
-        Where it went to QoS 0 before, the messages are of the one that it left behind.
+        Where it went to QoS 0 before, the messages are of the one that it left behind. Followed by `note_alone`, once
+        all that ends with the group is written.
         """
         session, window = subscription.session, subscription.session.window
         for source in {window.any_source_of(each) for each in subscription.unacked or ()} if window is not None else ():
@@ -104,14 +113,34 @@ class SlotEnds:
             if gone is None or not owed:
                 continue
             if gone.floor_slot == NO_SLOT:
-                gone.floor_slot, gone.sent_slot = self._places.acquire(min(owed)), self._places.acquire()
-                gone.retained_slot = self._places.acquire()
+                if not self._take_slots(gone, min(owed)):
+                    continue
                 ended = Ended(gone, None)
                 session.keep_ended(ended)
-                self.when_ended([partial(self._keep, session, ended)])
+                self._alone.append(partial(self._keep, session, ended))
             else:
                 self._places.set(gone.floor_slot, min(*owed, self._places.get(gone.floor_slot)))
             self._write(gone, owed)
+
+    def note_alone(self) -> None:
+        """Go on with what `keep_alone` wrote when it is durable."""
+        alone, self._alone = self._alone, []
+        self.when_ended(alone)
+
+    def _take_slots(self, gone: Subscription, floor: int) -> bool:
+        """Give a subscription that has none its slots; False where the disk has no room for more."""
+        slots: list[int] = []
+        try:
+            while len(slots) < len(_slots_of(gone)):
+                slots.append(self._places.acquire(0 if slots else floor))
+        except DiskFullError:
+            for slot in slots:
+                self._places.release(slot)
+            name, client = said(gone.topic_filter), said(gone.session.client_id)
+            LOGGER.warning("no room: what is under way comes not again after a start filter=%s client=%s", name, client)
+            return False
+        gone.floor_slot, gone.sent_slot, gone.retained_slot = slots
+        return True
 
     def _write(self, gone: Subscription, owed: list[int]) -> None:
         row = pack_ended(gone.topic_filter, row_of(gone), owed)

@@ -355,8 +355,7 @@ class Subscribing:
         self.subscription_count -= 1
         self._delivery.stop(subscription)
         self.handover.forget(subscription)
-        self._sessions.forget_subscription(subscription)
-        self.sharing.leave(subscription)
+        self._sessions.forget_subscription(subscription, partial(self.sharing.leave, subscription))
         self.exclusive.give_back(subscription.session.client_id, subscription.topic_filter)
         subscription.session.drop_subscription(subscription)
         inner = plain_filter(subscription.topic_filter)

@@ -85,6 +85,19 @@ class MemoryPlaces:
         self.set(slot, value)
 
 
+class FullPlaces(MemoryPlaces):
+    """Those of a disk that has room for some slots."""
+
+    def __init__(self, room=0):
+        super().__init__()
+        self.room = room
+
+    def acquire(self, value=0):
+        if len(self.owned) >= self.room:
+            raise DiskFullError("/data")
+        return super().acquire(value)
+
+
 class MemoryJournal:
     """A journal that outlives its users."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from tests.support import mqtt
@@ -97,3 +99,27 @@ def test_group_that_begins_anew_is_not_handed_what_its_last_member_has(world):
     restart(world)
     assert come_back(world)[2] == [(b"one", 1, True)]
     assert [body for body, _, _ in come_back(world, b"b")[2]] == [b"two"]
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+def test_no_commit_has_the_end_of_the_last_member_without_what_members_have_under_way(world, tmp_path, qos):
+    first = world.client(b"a", (FILTER, qos), clean=False)
+    send(world, b"one")
+    assert first.bodies() == [b"one"]
+    second = world.client(b"b", (FILTER, qos), clean=False)
+    leave(first)
+    send(world, b"two")
+    assert second.bodies() == [b"two"]
+    killed = tmp_path / "killed"
+
+    def commit():
+        if not killed.exists():
+            world.store.flush()
+            shutil.copytree(world.data_dir, killed)
+
+    world.engine.durability.request_flush = commit  # as the gateway's, which begins at once
+    leave(second)
+    world.close()
+    world.data_dir = killed
+    world.open()
+    assert [come_back(world, name)[2] for name in (b"a", b"b")] == [[(b"one", 1, True)], [(b"two", 1, True)]]

@@ -12,7 +12,7 @@ from gateway.mqtt.session import NEVER, NO_SLOT, Subscription
 from gateway.mqtt.session_loader import Queues
 from gateway.mqtt.session_rows import StoredWill, SubscriptionRow, pack_subscription, subscription_key
 from gateway.mqtt.session_table import SessionTable
-from tests.support.stores import MemoryJournal, MemoryPlaces, MemoryTable
+from tests.support.stores import FullPlaces, MemoryJournal, MemoryPlaces, MemoryTable
 
 
 class Disk:
@@ -303,3 +303,16 @@ def test_it_is_known_that_a_session_or_a_subscription_came_or_went(disk):
         table.remove(session)
         known.append(table.changes)
     assert len(set(known)) == 8
+
+
+@pytest.mark.parametrize("room", [0, 2, 3])
+def test_what_the_last_member_has_goes_on_without_a_row_where_there_is_no_room_for_places(disk, caplog, room):
+    disk.places = FullPlaces(room)
+    table = disk.open()
+    session = table.create(b"c", b"", NEVER)
+    member = Subscription(session, b"$share/g/t", 1, 1, 5)
+    member.unacked = {session.open_window(8).push_one(member.source, 5): 5}
+    table.keep_alone(member)
+    assert (len(disk.table("mqtt_ended")), disk.places.used_count) == ((1, 3) if room == 3 else (0, 0))
+    assert ("no room" in caplog.text) == (room < 3)
+    assert session.window.once_of(member.source) == [5]
