@@ -10,9 +10,10 @@ Source: docs/storage-format.md, "Definitions".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 
-from core.errors import LmqError
+from core.errors import DiskFullError, LmqError
 from gateway.mqtt.session import NO_SLOT
 from gateway.mqtt.session_loader import PlacesTable, TableLike
 from gateway.mqtt.session_rows import StoredWill, pack_will, parse_will, slot_of_will
@@ -59,11 +60,11 @@ class KeptWills:
     def keep(self, stored: StoredWill) -> None:
         """Write down a new or changed will, so that it is published also when the process is killed.
 
-        Raises:
-            DiskFullError: No room for more places.
+        One that finds no room for a place has no mark: once it is over, that counts from the next commit on.
         """
         if stored.slot == NO_SLOT:
-            stored.slot = self._places.acquire()
+            with suppress(DiskFullError):
+                stored.slot = self._places.acquire()
         self._rows.put(stored.client_id, pack_will(stored))
 
     def forget(self, stored: StoredWill) -> None:

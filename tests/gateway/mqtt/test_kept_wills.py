@@ -11,7 +11,7 @@ from gateway.mqtt.packets import Will
 from gateway.mqtt.session import NO_SLOT
 from gateway.mqtt.session_rows import StoredWill, pack_will
 from tests.support import mqtt
-from tests.support.stores import MemoryPlaces, MemoryTable
+from tests.support.stores import FullPlaces, MemoryPlaces, MemoryTable
 
 WILL = (b"w/t", b"gone", 1, False)
 
@@ -111,6 +111,17 @@ def test_row_of_a_version_before_has_no_slot():
     wills.forget(back)
     wills.give_back()
     assert (len(disk.rows), disk.waiting) == (0, [])
+
+
+def test_will_is_written_down_where_there_is_no_room_for_its_mark():
+    disk, stored = Disk(), make_will()
+    disk.places = FullPlaces()
+    wills = disk.open()
+    wills.keep(stored)
+    (back,) = disk.open().read()
+    assert (back.slot, back.will) == (NO_SLOT, stored.will)
+    wills.forget(stored)
+    assert len(disk.rows) == 0
 
 
 def test_slot_is_given_back_when_no_row_can_name_it_any_more():
