@@ -390,7 +390,7 @@ class AmqpHandler(ConnectionHandler):
     def _give_one(self, channel: Channel, method: Basic.Get, now_ms: int) -> None:
         data = self.reading.get(channel, method, now_ms)
         if data is None:
-            self.answers.give(channel, Basic.GetEmpty())
+            self.output.send_method(channel, Basic.GetEmpty())  # it is its turn: what came after it may wait
         elif data:
             self.output.put(data)
         elif self._again is None:  # on its way: what came after it waits, too
@@ -404,8 +404,9 @@ class AmqpHandler(ConnectionHandler):
         if self.output.is_open(channel):
             try:
                 self._give_one(channel, method, now_ms)
-            except AmqpError as error:
-                self._fail(error, MethodCame(channel, method), now_ms)
+            except (AmqpError, LmqError) as error:
+                told = error if isinstance(error, AmqpError) else error_from_core(error)
+                self._fail(told, MethodCame(channel, method), now_ms)
             self._finish()
 
     def commit(self, channel: Channel, method: Tx.Commit, now_ms: int) -> None:

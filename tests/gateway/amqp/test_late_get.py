@@ -7,6 +7,8 @@ from functools import partial
 import pytest
 from pamqp.commands import Basic, Queue
 
+from core.errors import StoreClosedError
+from core.store.embedded import EmbeddedEngine
 from tests.support import amqp
 from tests.support.amqp_door import AmqpWorld
 from tests.support.late_engine import make_late
@@ -60,4 +62,42 @@ def test_a_get_that_waited_for_the_disk_is_told_that_there_is_no_queue(tmp_path)
     declared, close = client.take()
     assert isinstance(declared, Queue.DeclareOk)
     assert (close.reply_code, close.reply_text) == (404, "NOT_FOUND - no queue 'none' in vhost '/'")
+    world.close()
+
+
+@pytest.mark.at_once(reason="two pieces of input before the disk answers")
+def test_a_get_that_waited_for_the_disk_is_answered_before_what_came_after_it(tmp_path):
+    world = AmqpWorld(tmp_path, is_sync=True)
+    client = world.client()
+    client.declare("q")
+    client.begin(amqp.method(1, Queue.Declare(queue="a", durable=True)), amqp.method(1, Basic.Get(queue="q")))
+    client.begin(amqp.method(1, Queue.Declare(queue="b", durable=True)))
+    world.turn()
+    assert [type(answer) for answer in client.take()] == [Queue.DeclareOk, Basic.GetEmpty, Queue.DeclareOk]
+    world.close()
+
+
+class UnreadableEngine(EmbeddedEngine):
+    """Reads nothing, once it is told so."""
+
+    is_gone = False
+
+    def read(self, queue_ref, offset, into, count_max, bytes_max):
+        if self.is_gone:
+            raise StoreClosedError
+        return super().read(queue_ref, offset, into, count_max, bytes_max)
+
+
+@pytest.mark.at_once(reason="an engine that reads nothing")
+def test_a_get_that_waited_for_the_disk_is_told_that_nothing_can_be_read(tmp_path):
+    world = AmqpWorld(tmp_path, is_sync=True, make_engine=UnreadableEngine)
+    client = world.client()
+    client.declare("q")
+    client.publish(b"1")
+    client.begin(amqp.method(1, Queue.Declare(queue="a", durable=True)), amqp.method(1, Basic.Get(queue="q")))
+    world.engine.is_gone = True
+    world.turn()
+    declared, close = client.take()
+    assert isinstance(declared, Queue.DeclareOk)
+    assert close.reply_code == 541
     world.close()
