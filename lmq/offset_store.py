@@ -29,7 +29,7 @@ class BrokerOffsets:
 
     def note(self, queue: MessageQueue, offset: int) -> None:
         """Note the offset to go on at."""
-        if self._saved.get(queue) != offset:
+        if self._saved.get(queue) != offset or queue in self._noted:  # another that is noted may be under way
             self._noted[queue] = offset
 
     async def save(self) -> None:

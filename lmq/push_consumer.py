@@ -238,6 +238,8 @@ class PushConsumer(Member):
             for process_queue in self._queues.values():
                 process_queue.drop()
         finally:  # also where it is cancelled
+            for task in (*self._tasks, *self._readers.values()):
+                task.cancel()
             await super().stop()
 
     def pause(self) -> None:

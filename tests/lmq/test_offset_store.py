@@ -145,3 +145,26 @@ async def test_what_a_save_did_not_come_to_before_it_was_cancelled_is_committed_
     brokers.commit = commit
     await store.save()
     assert brokers.offsets == {A: 5, B: 6}
+
+
+async def test_a_reset_to_what_was_saved_last_is_committed_behind_what_is_under_way():
+    brokers = Brokers()
+    store = BrokerOffsets(brokers)
+    store.note(A, 5)
+    await store.save()
+    commit, reached, goes_on = brokers.commit, asyncio.Event(), asyncio.Event()
+
+    async def commit_slowly(queue, offset):
+        reached.set()
+        await goes_on.wait()
+        await commit(queue, offset)
+
+    brokers.commit = commit_slowly
+    store.note(A, 9)
+    saving = asyncio.create_task(store.save())
+    await reached.wait()
+    store.note(A, 5)
+    goes_on.set()
+    await saving
+    await store.save()
+    assert brokers.offsets == {A: 5}

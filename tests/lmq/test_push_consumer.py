@@ -216,3 +216,23 @@ async def test_a_topic_that_there_cannot_be_is_not_subscribed_to():
 
 async def test_a_folder_of_offsets_may_be_a_text(tmp_path):
     PushConsumer("127.0.0.1:9876", "g", Heard(), broadcasting=True, offsets_dir=str(tmp_path))
+
+
+async def test_a_stop_that_is_cancelled_leaves_no_task(monkeypatch, server):
+    monkeypatch.setattr(push_consumer, "UNBALANCED_S", 0.01)
+    reached, never = asyncio.Event(), asyncio.Event()
+
+    async def hang(_check):
+        reached.set()
+        await never.wait()
+
+    monkeypatch.setattr(push_consumer.SubscriptionCheck, "stop", hang)
+    before = asyncio.all_tasks()
+    consumer = PushConsumer(server.address, "g", Heard())
+    await consumer.start()
+    stopping = asyncio.create_task(consumer.stop())
+    await reached.wait()
+    stopping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await stopping
+    await until(lambda: not asyncio.all_tasks() - before)
