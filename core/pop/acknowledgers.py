@@ -18,6 +18,7 @@ READERS_MAX = 1_024  # those with the latest acknowledgements
 RUNS_MAX = 1_024  # of one reader, the latest, 24 bytes each
 ALL_RUNS_MAX = 65_536  # of all readers
 NAMES_MAX = 4_096  # of consumers, those that came last
+NAME_BYTES_MAX = 1_024  # of one; chosen: all of them take 4 MiB at most, and real ones have some 50 bytes
 CODE_END = 1 << 48  # codes are below: then they are no reason, `core/pop/ending_codes.py`
 _FIELDS = 3  # first offset, end, code
 _DROPPED_AT_ONCE = 64 * _FIELDS  # where a reader has too many: to drop one costs as much as to drop some
@@ -73,6 +74,8 @@ class Acknowledgers:
         found = self._codes.get(name)
         if found is not None:
             return found
+        if len(name) > NAME_BYTES_MAX:
+            return 0
         code = int.from_bytes(hashlib.blake2b(name, digest_size=6).digest())
         if not name or not code or code in self._names:
             return 0

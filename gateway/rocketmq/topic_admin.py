@@ -177,6 +177,7 @@ class TopicAdmin:
         for group, key, _ in [item for item in offsets.items() if item[0] == name]:
             offsets.forget(group, key)
             self._broker.lasting_endings.trim((key, group), 0)
+            self._broker.pop.acknowledgers.forget((key, group))
 
     def _answer_kept(self, request: Command, peer: AdminPeer) -> None:
         if not request.is_one_way:

@@ -111,6 +111,14 @@ def test_name_that_finds_no_room_is_nobody():
     assert Acknowledgers(FullRows()).code_of(b"one") == 0
 
 
+def test_name_that_is_too_long_is_nobody():
+    rows = Rows()
+    named = Acknowledgers(rows)
+    assert named.code_of(b"n" * kept.NAME_BYTES_MAX)
+    assert not named.code_of(b"n" * (kept.NAME_BYTES_MAX + 1))
+    assert [len(name) for name in rows.values()] == [kept.NAME_BYTES_MAX]
+
+
 def test_code_is_no_reason(noted):
     assert 0 < noted.code_of(b"one") < CODE_END
     assert noted.code_of(b"one") == Acknowledgers(Rows()).code_of(b"one")

@@ -194,6 +194,15 @@ def test_a_group_tells_what_was_set_and_forgets_it_with_its_offsets(site, peer):
     assert site.broker.consumer_offsets.get(b"g", b"T/0") is None
 
 
+def test_members_of_a_deleted_group_are_not_told_of_the_next_group_of_that_name(site, peer):
+    acknowledgers = site.broker.pop.acknowledgers
+    peer.send(b"x", e="0")
+    acknowledgers.note_run((b"T/0", b"g"), 0, 1, acknowledgers.code_of(b"one"))
+    peer.ask(15, consumerGroup="g", topic="T", queueId=0, commitOffset=1)
+    peer.ask(207, groupName="g", cleanOffset="true")
+    assert acknowledgers.find((b"T/0", b"g"), 0) == b""
+
+
 @pytest.mark.parametrize(
     "settings",
     [
