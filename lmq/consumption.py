@@ -68,6 +68,9 @@ class Consumption(Protocol):
     async def stop(self, grace_s: float) -> None:
         """Give the listener nothing more, and wait for what it has; after so long, cancel it."""
 
+    def cut(self) -> None:
+        """Give the listener nothing more, and cancel what it has."""
+
     async def consume_once(self, message: Message) -> Once:
         """Give the listener one message for an operator, and return what it says; nothing else comes of it."""
 
@@ -187,9 +190,14 @@ class _Listening:
             task.cancel()
         if self._running:
             await asyncio.wait(list(self._running), timeout=grace_s)
+        self.cut()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def cut(self) -> None:
+        """Begin nothing more, and cancel what is under way."""
+        self._is_stopped = True
         for task in list(self._tasks):
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
 def _status_of(returned: object) -> ConsumeStatus:
@@ -267,6 +275,10 @@ class ConcurrentConsumption:
     async def stop(self, grace_s: float) -> None:
         """Give the listener nothing more, and wait for what it has; after so long, cancel it."""
         await self._listening.stop(grace_s)
+
+    def cut(self) -> None:
+        """Give the listener nothing more, and cancel what it has."""
+        self._listening.cut()
 
 
 class OrderlyConsumption:
@@ -351,3 +363,7 @@ class OrderlyConsumption:
     async def stop(self, grace_s: float) -> None:
         """Give the listener nothing more, and wait for what it has; after so long, cancel it."""
         await self._listening.stop(grace_s)
+
+    def cut(self) -> None:
+        """Give the listener nothing more, and cancel what it has."""
+        self._listening.cut()

@@ -240,6 +240,7 @@ class PushConsumer(Member):
         finally:  # also where it is cancelled
             for task in (*self._tasks, *self._readers.values()):
                 task.cancel()
+            self._consumption.cut()
             await super().stop()
 
     def pause(self) -> None:
@@ -299,11 +300,8 @@ class PushConsumer(Member):
             except SdkError as error:
                 LOGGER.debug("no broker is known topic=%s cause=%s", topic, error)
         news = [client for client in clients if not client.is_open or self._greeted.get(client) is not greeting]
-        for client, answered in zip(
-            news,
-            await asyncio.gather(*(one.request(self._greet()) for one in news), return_exceptions=True),
-            strict=True,
-        ):
+        answers = await asyncio.gather(*(one.request(self._greet()) for one in news), return_exceptions=True)
+        for client, answered in zip(news, answers, strict=True):
             if isinstance(answered, Command):
                 self._greeted[client] = greeting
 

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from lmq import (
+    ConsumeStatus,
     FlowLimits,
     OutMessage,
     PushConsumer,
@@ -218,21 +219,27 @@ async def test_a_folder_of_offsets_may_be_a_text(tmp_path):
     PushConsumer("127.0.0.1:9876", "g", Heard(), broadcasting=True, offsets_dir=str(tmp_path))
 
 
-async def test_a_stop_that_is_cancelled_leaves_no_task(monkeypatch, server):
-    monkeypatch.setattr(push_consumer, "UNBALANCED_S", 0.01)
-    reached, never = asyncio.Event(), asyncio.Event()
+async def test_a_stop_that_is_cancelled_leaves_no_task(monkeypatch, namesrv, producer):
+    heard, reached, never = Heard(lambda message: ConsumeStatus.LATER), asyncio.Event(), asyncio.Event()
 
     async def hang(_check):
         reached.set()
         await never.wait()
 
+    def left():
+        names = [task.get_coro().__qualname__ for task in asyncio.all_tasks()]
+        return [name for name in names if name.startswith(("PushConsumer.", "_Listening."))]
+
     monkeypatch.setattr(push_consumer.SubscriptionCheck, "stop", hang)
-    before = asyncio.all_tasks()
-    consumer = PushConsumer(server.address, "g", Heard())
+    await producer.send("T", b"x", queue_id=0)
+    consumer = PushConsumer(namesrv, "g", heard, consume_from="first", orderly=True)
     await consumer.start()
+    consumer.subscribe("T")
+    await heard.until(1)
     stopping = asyncio.create_task(consumer.stop())
     await reached.wait()
+    assert left()
     stopping.cancel()
     with pytest.raises(asyncio.CancelledError):
         await stopping
-    await until(lambda: not asyncio.all_tasks() - before)
+    await until(lambda: not left())
