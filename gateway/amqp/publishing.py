@@ -135,9 +135,9 @@ class Publisher:
             fault = None
         if batch.count:
             answer = self._return_unroutable(run, output.payload_max, now_ms)
-            self._append(run, now_ms)
             if answer:
-                output.put(answer)
+                output.put(answer)  # before what the append may raise
+            self._append(run, now_ms)
         if fault is not None:
             self._metrics.refuse("publish")
             raise fault[1].with_traceback(None)  # it is kept, and would keep the frames of each time

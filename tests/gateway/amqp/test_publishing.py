@@ -9,6 +9,7 @@ from pamqp.commands import Basic, Channel, Exchange, Queue
 from core.settings import StoreSettings
 from tests.support import amqp
 from tests.support.amqp_door import AmqpWorld
+from tests.support.full_engine import FullEngine
 
 
 def test_exchanges_route_by_their_type(world):
@@ -51,6 +52,19 @@ def test_what_finds_no_queue_comes_back_before_a_fault_that_came_with_it(world):
     returned, close = peer.take()
     assert (returned.method.reply_code, returned.body) == (312, b"1")
     assert (close.reply_code, close.reply_text) == (404, "NOT_FOUND - no exchange 'none' in vhost '/'")
+
+
+@pytest.mark.at_once(reason="a disk that is full")
+def test_what_finds_no_queue_comes_back_also_where_the_disk_is_full(tmp_path):
+    world = AmqpWorld(tmp_path, make_engine=FullEngine)
+    peer = world.client()
+    peer.declare("q")
+    world.engine.left = 0
+    peer.write(amqp.publish(1, b"1", key="none", mandatory=True) + amqp.publish(1, b"2", key="q"))
+    returned, close = peer.take()
+    assert (returned.method.reply_code, returned.body) == (312, b"1")
+    assert close.reply_code == 506
+    world.close()
 
 
 def test_a_missing_exchange_costs_the_channel_and_nothing_that_came_before(world):
