@@ -94,6 +94,7 @@ def test_every_session_queue_and_message_of_it_is_there(folder):
     found = versions_of(folder)
     assert {"mqtt_sessions", "mqtt_subscriptions", "amqp", "rocketmq_topics", "consumer_offsets"} <= found.keys()
     assert found.pop("amqp") == [3]
+    assert found.pop("rocketmq_groups") == [2]
     assert {version for versions in found.values() for version in versions} == {1}
 
 

@@ -7,6 +7,7 @@ from gateway.amqp.channel import Channel as AmqpChannel, Incomplete
 from gateway.amqp.copies import take_copies
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.events import make_publish_run
+from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.property_block import BlockReader
 from gateway.amqp.publishing import Publisher
 from gateway.auth.credentials import Identity
@@ -133,15 +134,18 @@ def test_the_user_must_be_allowed_to_publish_to_each_key(world):
     metrics = world.amqp_counts
     publisher = Publisher(world.broker, world.amqp.vhost, Identity("bob", OpenOnly()), metrics)
     pool = world.amqp.cutters
+    transport = MemoryTransport(1)
+    output = ConnectionOutput(transport)
     for key, is_allowed in (("open.b", True), ("secret", False)):
         block = amqp.block(headers={"BCC": [key]})
         pool.show().add(b"\x09amq.topic\x06open.a", 0, block, b"x", b"bob")
         run = make_publish_run(pool, AmqpChannel(1, Incomplete(0)))
         if is_allowed:
-            assert publisher.publish(run, 1_000, MemoryTransport(1), world.now_ms) == b""
+            publisher.publish(run, output, transport, world.now_ms)
+            assert metrics.messages_in == 1
             continue
         with pytest.raises(AmqpError) as caught:
-            publisher.publish(run, 1_000, MemoryTransport(1), world.now_ms)
+            publisher.publish(run, output, transport, world.now_ms)
         assert caught.value.code == 403
 
 
