@@ -48,6 +48,7 @@ class Life:
 
     def __init__(self, seed, folder):
         self.chance = chance = Random(seed)
+        self.is_prompt = seed % 2 == 1
         self.folder = folder
         self.highest = chance.choice([0, 3])
         self.limit = chance.choice(LIMITS)
@@ -65,7 +66,7 @@ class Life:
         self.disk = SimulatedDisk(root)
         self.watching = self.disk.watching()
         self.watching.__enter__()
-        self.world = AmqpWorld(root / "data", is_sync=True)
+        self.world = AmqpWorld(root / "data", is_sync=True, is_prompt=self.is_prompt)
         self.peer = self.world.client(channels=COMMITS)
         self.peer.declare("dead", durable=True)
         self.declare()

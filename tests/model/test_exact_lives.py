@@ -39,7 +39,7 @@ class Life:
     def __init__(self, seed, folder, make_engine):
         self.chance = Random(seed)
         self.folder = folder
-        self.world = World(folder / "0", make_engine=make_engine)
+        self.world = World(folder / "0", make_engine=make_engine, is_prompt=seed % 2 == 1)
         self.busy = Busy(self.world)
         self.given = Counter()  # bodies at QoS 2
         self.sender = Sender()
@@ -142,6 +142,9 @@ class Life:
 
     def change_uncommitted(self):
         """Change a subscription, and be killed before that is committed: it is as it was before."""
+        if self.world.is_prompt:
+            self.change_and_return()
+            return
         qos = self.chance.choice([None, 0, 1])
         if self.is_group and qos == 0:  # else what waits for others may be sent at QoS 0
             self.complete()
@@ -165,12 +168,19 @@ class Life:
         self.owed &= sent | {*self.given}
 
     def change_and_return(self):
-        """Change a subscription for good, and back: what was sent for it before is brought to its end all the same."""
+        """Change a subscription for good, and back: what was sent for it before is brought to its end all the same.
+
+        Where a commit begins at once it has all of the change: a kill may come when no other was begun.
+        """
         qos = self.chance.choice([None, 0, 1])
         member = self.choose()
         if qos != 1:
             self.let_waiting_go()
+        is_killed = self.world.is_prompt and self.chance.random() < 0.5
+        self.world.flushes_by_itself = not is_killed
         member.subscribe(self.topic_filter, qos)
+        if is_killed:
+            self.kill()
         for _ in range(self.chance.randrange(5)):
             self.chance.choice([self.acknowledge, self.fill_journal, self.publish, self.vanish, self.kill])()
         if member.peer is None:

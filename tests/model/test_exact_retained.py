@@ -38,7 +38,8 @@ class Life:
     def __init__(self, seed, folder, make_engine):
         self.chance = Random(seed)
         self.folder = folder
-        self.world = World(folder / "0", make_engine=make_engine, inflight_max=self.chance.choice([2, 4, 2_048]))
+        inflight_max = self.chance.choice([2, 4, 2_048])
+        self.world = World(folder / "0", make_engine=make_engine, inflight_max=inflight_max, is_prompt=seed % 2 == 1)
         self.is_in_order = self.chance.random() < 0.5  # how messages are acknowledged
         self.retained = {}  # body by topic
         self.published = Counter()  # all bodies
@@ -98,6 +99,9 @@ class Life:
 
     def end_uncommitted(self):
         """End the subscription or ask for another QoS, and be killed before that is committed: it is as it was."""
+        if self.world.is_prompt:
+            self.end_and_return()
+            return
         self.world.flushes_by_itself = False
         self.receiver.subscribe(FILTER, self.chance.choice([None, 0]))
         for _ in range(self.chance.randrange(4)):
@@ -107,7 +111,10 @@ class Life:
         self.kill()
 
     def end_and_return(self):
-        """End the subscription for good, or ask for another QoS, and return: what was sent is brought to its end."""
+        """End the subscription for good, or ask for another QoS, and return: what was sent is brought to its end.
+
+        Where a commit begins at once it has all of that: a kill may come when no other was begun.
+        """
         self.receiver.read()
         qos = self.chance.choice([None, 0, 1])
         if qos == 1:
@@ -116,7 +123,11 @@ class Life:
             sent = self.receiver.given_lower | self.receiver.lost_exact
             self.owed &= sent | {*self.receiver.given_retained}
             self.live &= sent | {*self.receiver.given}
+        is_killed = self.world.is_prompt and self.chance.random() < 0.5
+        self.world.flushes_by_itself = not is_killed
         self.receiver.subscribe(FILTER, qos)
+        if is_killed:
+            self.kill()
         for _ in range(self.chance.randrange(4)):
             self.chance.choice([self.acknowledge, self.fill_journal, self.vanish, self.kill])()
         self.subscribe()

@@ -59,6 +59,7 @@ class Life:
     def __init__(self, seed, folder):
         self.chance = Random(seed)
         self.folder = folder
+        self.is_prompt = seed % 2 == 1
         self.count = self.kills = 0
         self.groups = [Group("popper"), Group("puller"), Group("later")]
         self.open(folder / "0", 0)
@@ -66,7 +67,7 @@ class Life:
 
     def open(self, data_dir, now_ms):
         self.data_dir = data_dir
-        self.site = DoorSite(data_dir, make_engine=EmbeddedEngine)
+        self.site = DoorSite(data_dir, make_engine=EmbeddedEngine, is_prompt=self.is_prompt)
         self.site.now_ms += now_ms
         self.since_ms = self.site.now_ms
         self.site.broker.lasting_endings.begin(MACHINE_START, self.since_ms)

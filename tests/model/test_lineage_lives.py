@@ -117,7 +117,7 @@ class Life:
         self.chance = Random(seed)
         self.folder = folder
         limit = self.chance.choice([0, WAITING_MAX])
-        self.world = World(folder / "0", queued_count_max=limit)
+        self.world = World(folder / "0", queued_count_max=limit, is_prompt=seed % 2 == 1)
         self.since_ms = self.world.now_ms
         self.bodies = []
         self.qos = {}

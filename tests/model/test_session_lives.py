@@ -56,6 +56,7 @@ class Life:
         self.inflight_max = self.chance.choice([1, 2, 5, 2_048])
         self.strategy = self.chance.choice(["round_robin", "round_robin", "sticky", "hash_topic", "hash_client_id"])
         settings = {"inflight_max": self.inflight_max, "sys_interval_s": 0, "shared_strategy": self.strategy}
+        settings["is_prompt"] = seed % 2 == 1
         self.world = BothWorld(folder / "0", make_engine=make_engine, **settings)
         self.oracle = Oracle(NEVER)
         self.is_5_only = self.chance.random() < 0.5
@@ -216,9 +217,17 @@ class Life:
         )
 
     def unsubscribe(self):
-        client = self.choose()
+        """Unsubscribe; where a commit begins at once, a kill may come when no other was begun: it has all of that."""
+        client, world = self.choose(), self.world
         if client.session.subscriptions:
-            client.unsubscribe(self.chance.choice(list(client.session.subscriptions)))
+            is_killed = world.is_prompt and client.session.is_durable and self.chance.random() < 0.3
+            topic_filter = self.chance.choice(list(client.session.subscriptions))
+            if is_killed:
+                self.end_flushes()
+                world.flushes_by_itself = False
+            client.unsubscribe(topic_filter, is_answered=not is_killed)
+            if is_killed:
+                self._be_killed()
 
     def acknowledge(self):
         self.choose().acknowledge(self.chance.randint(1, 6), is_in_order=self.is_in_order)
@@ -260,12 +269,20 @@ class Life:
     # Ends of the process
 
     def kill(self):
+        self.end_flushes()
+        self._be_killed()
+
+    def end_flushes(self):
+        """Have all that was written on the disk, as is done at intervals."""
         self.observe()
-        self.world.engine.durability.keep_all()  # as is done at intervals
+        self.world.engine.durability.keep_all()
         self.world.turn()
+
+    def _be_killed(self):
         self.kills += 1
         self.world.data_dir = shutil.copytree(self.world.data_dir, self.folder / str(self.kills))
         self.world.close()
+        self.world.flushes_by_itself = True
         self._start_again()
 
     def _start_again(self):

@@ -89,9 +89,20 @@ class Peer(DoorPeer):
 class AmqpWorld(World):
     """A store, its broker, an MQTT and an AMQP door; `kill` and `open` make a new process of it."""
 
-    def __init__(self, data_dir, *, is_sync=False, store_settings=STORE, auth=None, make_engine=None, **settings):
+    def __init__(
+        self,
+        data_dir,
+        *,
+        is_sync=False,
+        store_settings=STORE,
+        auth=None,
+        make_engine=None,
+        is_prompt=False,
+        **settings,
+    ):
         self.amqp_settings = AmqpSettings(**settings)
-        super().__init__(data_dir, is_sync=is_sync, store_settings=store_settings, auth=auth, make_engine=make_engine)
+        said = {"store_settings": store_settings, "auth": auth, "make_engine": make_engine}
+        super().__init__(data_dir, is_sync=is_sync, is_prompt=is_prompt, **said)
 
     def start_others(self):
         self.amqp = AmqpDoor(self.broker, self.amqp_settings, self.authenticator)

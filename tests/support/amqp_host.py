@@ -47,7 +47,8 @@ class Host:
         self.oracle = Oracle(has_order=self.has_disk)
         self.is_tearing = self.is_together = False
         self.committed = []  # numbers, in this step
-        self.world = Later(folder / "0", NOW_MS, is_sync=self.chance.random() < 0.5, make_engine=make_engine)
+        said = {"is_sync": self.chance.random() < 0.5, "is_prompt": seed % 2 == 1}
+        self.world = Later(folder / "0", NOW_MS, make_engine=make_engine, **said)
         self.oracle.now_ms = self.world.now_ms
         self.make_engine = make_engine
         self.is_late = not self.has_disk

@@ -16,7 +16,7 @@ from tests.support import mqtt
 from tests.support.engines import find_maker
 from tests.support.full_definitions import set_room_for_definitions
 from tests.support.logins import HandClock, HandWork
-from tests.support.store import flush_as_asked
+from tests.support.store import PromptFlush, flush_as_asked
 
 NOW_MS = 1_790_000_000_000
 MACHINE_START = 7  # a gateway that is killed is started again on the same machine
@@ -158,9 +158,23 @@ class Peer(DoorPeer):
 
 
 class World:
-    """A store, its broker and an MQTT door; `kill` and `open` make a new process of it."""
+    """A store, its broker and an MQTT door; `kill` and `open` make a new process of it.
 
-    def __init__(self, data_dir, *, is_sync=True, store_settings=STORE, auth=None, make_engine=None, **settings):
+    With `is_prompt` each commit begins as the gateway's own does: with the rows that are there when the first asks.
+    """
+
+    def __init__(
+        self,
+        data_dir,
+        *,
+        is_sync=True,
+        store_settings=STORE,
+        auth=None,
+        make_engine=None,
+        is_prompt=False,
+        **settings,
+    ):
+        self.is_prompt = is_prompt
         self.make_engine = find_maker(make_engine)
         self.data_dir = data_dir
         self.now_ms = NOW_MS
@@ -187,6 +201,9 @@ class World:
         self.peers = []  # all
         self.broker.schedule = self._schedule
         self.engine.durability.request_flush = self._request_flush
+        self.prompt = None
+        if self.is_prompt:
+            self.prompt = PromptFlush(self.store, self.engine.durability, self._request_flush)
         self.checks = HandWork()
         self.authenticator = self.make_authenticator()
         self.door = MqttDoor(self.broker, self.settings, self.authenticator)
@@ -246,7 +263,10 @@ class World:
 
     def flush(self):
         self.is_flush_due = False
-        flush_as_asked(self.store, self.engine.durability)
+        if self.prompt is None:
+            flush_as_asked(self.store, self.engine.durability)
+        else:
+            self.prompt.flush()
 
     def connect(self, client_id=b"c", **options):
         """Return a client with its CONNACK still to be taken."""
@@ -268,4 +288,6 @@ class World:
         return Peer(self, transport, self.door.connect(transport))
 
     def close(self):
+        if self.prompt is not None:
+            self.prompt.let_go()
         self.store.close()

@@ -23,7 +23,7 @@ from lmq.remoting.response_codes import ResponseCode
 from tests.support.engines import find_maker
 from tests.support.logins import HandClock, HandWork
 from tests.support.rocketmq import LOCALHOST, request_frame, send_frame
-from tests.support.store import flush_as_asked
+from tests.support.store import PromptFlush, flush_as_asked
 
 NOW_MS = 1_790_000_000_000
 ADDRESS = ("127.0.0.1", 10911)
@@ -197,7 +197,10 @@ class Peer:
 
 
 class DoorSite:
-    """A store, a broker and the door; `turn` stands for the end of the loop's turn, with its flush."""
+    """A store, a broker and the door; `turn` stands for the end of the loop's turn, with its flush.
+
+    With `is_prompt` each commit begins as the gateway's own does: with the rows that are there when the first asks.
+    """
 
     def __init__(
         self,
@@ -208,12 +211,14 @@ class DoorSite:
         users: dict[str, UserSettings] | None = None,
         make_engine=None,
         now_ms: int = NOW_MS,
+        is_prompt: bool = False,
         **store: int,
     ) -> None:
         self.now_ms = now_ms
         self.store = MessageStore.open(folder, StoreSettings(**{"segment_bytes": 1 << 20, **store}), now_ms=self.now_ms)
         self.engine = find_maker(make_engine)(self.store, is_sync=True)
         self.broker = Broker(self.engine, parent_topic=b"LMQ_PARENT", metrics=Metrics())
+        self.prompt = PromptFlush(self.store, self.engine.durability, lambda: None) if is_prompt else None
         self.checks = HandWork()
         auth = AuthSettings(rocketmq_anonymous=anonymous, users=users or {})
         self.authenticator = Authenticator(auth, {}, HandClock(lambda: self.now_ms), self.checks)
@@ -248,12 +253,17 @@ class DoorSite:
         """Run the readers, and a flush, until nothing is on its way."""
         while True:
             self.broker.run_turn(self.now_ms)
-            flush_as_asked(self.store, self.engine.durability)
+            if self.prompt is None:
+                flush_as_asked(self.store, self.engine.durability)
+            else:
+                self.prompt.settle()
             if isinstance(self.engine, EmbeddedEngine) or not (self.engine.is_busy or self.broker.has_work):
                 break
 
     def close(self) -> None:
         """Close the store."""
+        if self.prompt is not None:
+            self.prompt.let_go()
         self.store.close()
 
 

@@ -54,6 +54,7 @@ class Topic:
     def __init__(self, seed, folder, make_engine):
         self.chance = Random(seed)
         self.folder = folder
+        self.is_prompt = seed % 2 == 1
         self.is_late = make_engine is not EmbeddedEngine
         self.make_engine = make_engine if self.is_late else FullEngine
         self.ends = self.sent = 0
@@ -82,7 +83,8 @@ class Topic:
         settings = RocketmqSettings(
             transaction_timeout_ms=TIMEOUT_MS, transaction_check_interval_ms=INTERVAL_MS, transaction_checks_max=1_000
         )
-        self.site = DoorSite(self.data_dir, settings, make_engine=self.make_engine, now_ms=self.now_ms)
+        said = {"now_ms": self.now_ms, "is_prompt": self.is_prompt}
+        self.site = DoorSite(self.data_dir, settings, make_engine=self.make_engine, **said)
         self.peer = self.site.connect()
         self.producer = self.site.connect()
         self.settle()

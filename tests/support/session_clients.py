@@ -167,13 +167,14 @@ class Client(Sighting):
         self.observe()
         assert self.take_answer(0x90)[-1] == qos
 
-    def unsubscribe(self, topic_filter):
+    def unsubscribe(self, topic_filter, *, is_answered=True):
         make = mqtt.unsubscribe_5 if self.is_5 else mqtt.unsubscribe
         self.life.oracle.unsubscribe(self.session, topic_filter)
         self.again = [one for one in self.again if one.state != DONE]
         self.peer.send(make(self.next_id(), topic_filter))
         self.observe()
-        self.take_answer(0xB0)
+        if is_answered:
+            self.take_answer(0xB0)
 
     def publish(self, message):
         """Publish, and complete the handshake."""

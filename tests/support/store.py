@@ -101,9 +101,62 @@ def read_folder(data_dir):
     return bodies, damaged
 
 
-def flush_as_asked(store, durability):
-    """Do what a flush thread does: the log alone is forced to disk where nobody waits for more."""
-    flush = store.begin_flush(is_all=durability.begin_flush())
-    flush.run()
+def begin_as_asked(store, durability):
+    """Do what a flush thread does until all is on disk: the log alone is forced there where nobody waits for more."""
+    store.begin_flush(is_all=durability.begin_flush()).run()
+
+
+def end_as_asked(store, durability):
+    """Tell those that waited for what was begun."""
     store.end_flush()
     durability.end_flush(None)
+
+
+def flush_as_asked(store, durability):
+    """Do all that a flush thread does."""
+    begin_as_asked(store, durability)
+    end_as_asked(store, durability)
+
+
+class PromptFlush:
+    """Stands in the flush thread's place, of which a kill leaves what the gateway's own would leave.
+
+    A commit begins on the stack of the first that asks for it, and has the rows so far; those that wait are told by
+    `flush`. What is written meanwhile is of the next commit.
+
+    Args:
+        store: What is flushed.
+        durability: Asks for it; this sets its `request_flush`.
+        schedule: Called when a commit was begun.
+    """
+
+    def __init__(self, store, durability, schedule):
+        self.is_begun = False
+        self._store = store
+        self._durability = durability
+        self._schedule = schedule
+        durability.request_flush = self._begin
+
+    def _begin(self):
+        if not self.is_begun:
+            self.is_begun = True
+            begin_as_asked(self._store, self._durability)
+            self._schedule()
+
+    def flush(self):
+        """Tell those that wait for the commit that was begun; another may be begun by that."""
+        self._begin()
+        self.is_begun = False
+        end_as_asked(self._store, self._durability)
+
+    def settle(self):
+        """Do that until nobody waits."""
+        self.flush()
+        while self.is_begun:
+            self.flush()
+
+    def let_go(self):
+        """End what was begun, of which nobody is told any more."""
+        if self.is_begun:
+            self.is_begun = False
+            self._store.end_flush()
