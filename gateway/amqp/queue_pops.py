@@ -144,14 +144,18 @@ class QueuePops:
         return found
 
     def drop(self, light_name: bytes, priority_max: int = 0) -> None:
-        """Forget it, with all its levels; harmless where there is nothing."""
+        """Forget it, with all its levels; harmless where there is nothing.
+
+        A commit may begin as the first is dropped, so all rows go before that.
+        """
         if priority_max > 0:
             self._first_places.delete(light_name)
-        for level in range(priority_max + 1):
-            name = _name_level(light_name, level)
+        names = [_name_level(light_name, level) for level in range(priority_max + 1)]
+        for name in names:
+            self._bytes.delete(name)
+        for name in names:
             self._broker.lifetimes.drop(name)
             self._broker.pop.drop(name, GROUP)
-            self._bytes.delete(name)
 
 
 def _note_nothing(_queue: object) -> None:

@@ -126,17 +126,20 @@ class VirtualHost:
                 self.pops.drop(light_name, find_terms(load_arguments(row["arguments"])).priority_max)
                 self._refusals.forget(light_name)
                 self._table.delete(row_key(QUEUE, key[1]))
-        for key, _ in rows:
-            if key[0] in {BINDING, LINK}:
-                self._load_binding(key)
+        bereft = list(filter(None, (self._load_binding(key) for key, _ in rows if key[0] in {BINDING, LINK})))
+        for exchange in bereft:
+            if exchange.is_auto_delete and not exchange.bindings and self.exchanges.find(exchange.name) is exchange:
+                self.remove_exchange(exchange)
 
-    def _load_binding(self, parts: list[Any]) -> None:
+    def _load_binding(self, parts: list[Any]) -> Exchange | None:
+        """Bring a binding back; return the exchange of one that is no more."""
         exchange = self.exchanges.find(parts[1])
         destination = self.exchanges.find(parts[2]) if parts[0] == LINK else parts[2]
         if exchange is not None and (parts[0] == LINK or destination in self._queues) and destination is not None:
             self.exchanges.bind(exchange, (destination, parts[3], load_terms(parts)))
-        else:  # a process was killed before all bindings of what was deleted were forgotten
-            self._table.delete(row_key(*parts))
+            return None
+        self._table.delete(row_key(*parts))  # a process was killed before all that hung on what was deleted had gone
+        return exchange
 
     def unopened_floors(self) -> Iterator[tuple[int, int]]:
         """Give each queue in which nothing was ever taken, and its first offset."""
@@ -252,15 +255,9 @@ class VirtualHost:
             self._refusals.start(queue)
 
     def _make(
-        self,
-        name: str,
-        light_name: bytes,
-        *,
-        durable: bool,
-        auto_delete: bool,
-        owner: object | None,
+        self, name: str, light_name: bytes, *, durable: bool, auto_delete: bool, owner: object | None,
         arguments: KeptArguments,
-    ) -> SharedQueue:
+    ) -> SharedQueue:  # fmt: skip
         self._broker.long_names.note(light_name, AMQP, self.name.encode(), name.encode())
         return SharedQueue(
             self._broker,

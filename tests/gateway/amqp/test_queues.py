@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
-from pamqp.commands import Basic, Queue
+from pamqp.commands import Basic, Exchange as ExchangeMethod, Queue
 
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import Exchange
 from gateway.amqp.field_table import Field
 from gateway.amqp.queues import VirtualHost
+from tests.support.amqp_door import AmqpWorld
 
 
 def add(world, name, owner=None, **options):
@@ -79,6 +81,29 @@ def test_an_exchange_that_deletes_itself_goes_with_its_last_binding(world):
     assert vhost.exchanges.find("x") is exchange
     vhost.remove(two)
     assert vhost.exchanges.find("x") is None
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_an_exchange_that_deletes_itself_goes_with_its_last_queue_also_where_a_kill_comes(
+    tmp_path, engine_maker, is_killed
+):
+    world = AmqpWorld(tmp_path / "0", make_engine=engine_maker, is_prompt=True)
+    peer = world.client()
+    for name in ("e", "other"):
+        said = {"exchange_type": "fanout", "durable": True, "auto_delete": True}
+        peer.call(ExchangeMethod.Declare(exchange=name, **said))
+        peer.declare(f"of {name}", durable=True)
+        peer.call(Queue.Bind(queue=f"of {name}", exchange=name))
+        peer.call(Basic.Get(queue=f"of {name}"))  # what is taken and done of it is to be forgotten, too
+    world.flushes_by_itself = not is_killed  # the first commit is all that there is of it
+    peer.send(Queue.Delete(queue="of e"))
+    killed = shutil.copytree(world.data_dir, tmp_path / "1")
+    world.close()
+    for data_dir in (killed, shutil.copytree(killed, tmp_path / "2")):
+        world = AmqpWorld(data_dir, make_engine=engine_maker)
+        found = [world.amqp.vhost.exchanges.find(name) is not None for name in ("e", "other")]
+        assert (found, world.amqp.vhost.find("of e")) == ([False, True], None)
+        world.close()
 
 
 def test_a_queue_of_another_connection_is_locked(world):
