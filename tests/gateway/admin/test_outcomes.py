@@ -119,6 +119,16 @@ async def test_a_dead_letter_and_its_message_name_each_other(tmp_path):
         assert fate["note"] == f"no dead letter of it is found; {NOT_KEPT}"
 
 
+async def _queues_when_done(client, number):
+    """Return what is told of the queues of a message once all readers are done with it: when its letters are safe."""
+    async with asyncio.timeout(WAIT_S):
+        while True:
+            queues = (await client.get(f"/api/lmq/messages/{number}")).json()["queues"]
+            if all(queue["readers"][0]["stage"] == "done" for queue in queues):
+                return queues
+            await asyncio.sleep(0.001)
+
+
 async def test_a_message_of_several_queues_has_in_each_the_letter_of_that_queue(tmp_path):
     async with managed_gateway(tmp_path) as (_, client):
         await _declare(client, "dead", {})
@@ -131,8 +141,7 @@ async def test_a_message_of_several_queues_has_in_each_the_letter_of_that_queue(
         while not (letters := await _ids(client, "dead")):
             await asyncio.sleep(0)
         await _get(client, "one", "ack_requeue_false")
-        told = (await client.get(f"/api/lmq/messages/{number}")).json()
-        found = {queue["name"]: queue["readers"][0] for queue in told["queues"]}
+        found = {queue["name"]: queue["readers"][0] for queue in await _queues_when_done(client, number)}
         assert {name: one["outcome"] for name, one in found.items()} == {"one": "acknowledged", "two": "rejected"}
         assert (found["one"]["letter"], found["two"]["letter"]["id"]) == (None, letters[0])
         await publish(client, "amq.fanout", "", "y")
@@ -140,8 +149,8 @@ async def test_a_message_of_several_queues_has_in_each_the_letter_of_that_queue(
         await _get(client, "two", "reject_requeue_false")
         while len(letters := await _ids(client, "dead")) < 3:
             await asyncio.sleep(0)
-        told = (await client.get(f"/api/lmq/messages/{(await _ids(client, 'one'))[1]}")).json()
-        assert {queue["readers"][0]["letter"]["id"] for queue in told["queues"]} == {*letters[1:]}
+        queues = await _queues_when_done(client, (await _ids(client, "one"))[1])
+        assert {queue["readers"][0]["letter"]["id"] for queue in queues} == {*letters[1:]}
 
 
 async def test_a_queue_with_priorities_tells_nothing_of_one_before_it(tmp_path):
