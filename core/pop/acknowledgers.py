@@ -65,6 +65,8 @@ class Acknowledgers:
         self._codes = {name: code for code, name in self._names.items()}
         self._kept: dict[Reader, array[int]] = {}  # those with the latest last
         self._run_count = 0
+        self._latest_reader: Reader | None = None  # most often the next acknowledgement is of the same one
+        self._latest = _NO_RUNS
 
     def code_of(self, name: bytes) -> int:
         """Return the code of a consumer, which is part of a digest of its name; 0 where it cannot be kept, or is empty.
@@ -74,10 +76,10 @@ class Acknowledgers:
         found = self._codes.get(name)
         if found is not None:
             return found
-        if len(name) > NAME_BYTES_MAX:
+        if not name or len(name) > NAME_BYTES_MAX:
             return 0
         code = int.from_bytes(hashlib.blake2b(name, digest_size=6).digest())
-        if not name or not code or code in self._names:
+        if not code or code in self._names:
             return 0
         try:
             while len(self._codes) >= NAMES_MAX:
@@ -94,6 +96,9 @@ class Acknowledgers:
         """Note that a consumer acknowledged the first `count` of these messages."""
         if not count or not code:
             return
+        if count == 1:
+            self.note_run(reader, offsets[0], offsets[0] + 1, code)
+            return
         ordered = sorted(offsets[:count])
         if ordered[-1] - ordered[0] == count - 1:  # most often; to look at each costs more
             self.note_run(reader, ordered[0], ordered[-1] + 1, code)
@@ -105,10 +110,7 @@ class Acknowledgers:
         """Note that a consumer acknowledged the messages from an offset to before another; 0 is no consumer."""
         if first >= end or not code:
             return
-        columns = self._kept.pop(reader, None)
-        if columns is None:
-            columns = self._make_room()
-        self._kept[reader] = columns
+        columns = self._latest if reader == self._latest_reader else self._find_columns(reader)
         if columns and columns[-2] == first and columns[-1] == code:
             columns[-2] = end
             return
@@ -120,13 +122,21 @@ class Acknowledgers:
         if self._run_count > ALL_RUNS_MAX:
             self._drop(next(iter(self._kept)))
 
-    def _make_room(self) -> array[int]:
-        while len(self._kept) >= READERS_MAX:
-            self._drop(next(iter(self._kept)))
-        return array("q")
+    def _find_columns(self, reader: Reader) -> array[int]:
+        """Return the runs of a reader, which is the one with the latest acknowledgement from now on."""
+        columns = self._kept.pop(reader, None)
+        if columns is None:
+            columns = array("q")
+            while len(self._kept) >= READERS_MAX:
+                self._drop(next(iter(self._kept)))
+        self._kept[reader] = columns
+        self._latest_reader, self._latest = reader, columns
+        return columns
 
     def _drop(self, reader: Reader) -> None:
         self._run_count -= len(self._kept.pop(reader)) // _FIELDS
+        if reader == self._latest_reader:
+            self._latest_reader = None
 
     def forget(self, reader: Reader, offset: int = 0) -> None:
         """Keep nothing of a reader's messages from an offset on: others may have these offsets."""

@@ -38,9 +38,8 @@ def integer_field(request: Command, name: str, otherwise: int | None = None) -> 
         if otherwise is not None:
             return otherwise
         raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"the custom field <{name}> is null")
-    digits = value[1:] if value[:1] in SIGNS else value
-    is_plain = len(value) <= DIGITS_MAX and digits.isdigit() and value.isascii()  # `int` reads spaces and `1_0` too
-    number = int(value) if is_plain else None
+    is_plain = value.isdigit() or (value[:1] in SIGNS and value[1:].isdigit())  # `int` reads spaces and `1_0` too
+    number = int(value) if is_plain and value.isascii() and len(value) <= DIGITS_MAX else None
     if number is None or not -(2**63) <= number < 2**63:
         raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"the custom field <{name}> is not an integer")
     return number
