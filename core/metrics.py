@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
-# Powers of two: from a disk with a memory of its own, 0.25 ms, to one that is held up for a second.
+# Powers of two, in ms: a disk with a write cache takes 0.25 ms, a stalled one a second.
 SYNC_BUCKETS_MS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0)
 # Powers of four: from the loop's millisecond to a minute, after which a timer is not late but stands.
 LATENESS_BUCKETS_MS = (1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16_384.0, 65_536.0)

@@ -1,7 +1,7 @@
 """Which of its consumers acknowledged a message of a queue that many share: runs of messages, of some readers.
 
-An acknowledgement that goes to the journal of pop queues says by whom in eight bytes that its record has anyway. What
-is in no run is not known: nothing follows from that.
+The journal of pop queues has the consumer's code in eight bytes that the record of an acknowledgement has anyway. Of a
+message that is in no run the consumer is not known: nothing follows from that.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_RETAIN, PublishBatch, R
 
 COUNT_MAX = 256  # copies of one append, as many as the timer hands on in one go
 _SYS_FLAG_BITS = 0xFFFF
-LOST_MAX = 1_024  # tickets whose loss is remembered; chosen: each is asked about within a turn or two
+LOST_MAX = 1_024  # lost tickets that are remembered; chosen: each is asked about within a turn or two
 
 
 class WaitingCopies:

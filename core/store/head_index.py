@@ -17,7 +17,7 @@ GONE = -2  # one whose record was punched out of its segment, because nobody nee
 HOLES_MAX = 1 << 26  # entries that one gap may cost: 256 MiB of memory; a larger one is no gap
 _HOLES_MAX = HOLES_MAX
 
-_ROW_BYTES = 16  # of a queue, whose flag is the seventeenth byte
+_ROW_BYTES = 16  # of a queue; its flag is the seventeenth byte
 _WATCHED = 1
 _GROWN = 2  # in the list of grown queues
 _ENTRIES_BYTES = 65_536  # to begin with: 16,384 entries; it grows
