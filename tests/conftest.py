@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +18,7 @@ from tests.support.build import IS_COMPILED
 from tests.support.carried import TRANSPORTS
 from tests.support.files import memory_folder
 from tests.support.heap import leave_alone_what_stays
+from tests.support.waiting import limited
 
 TEST_S_MAX = 120
 FILES_MAX = 300  # open in this process: paho waits by select(), which takes numbers below 1,024 only
@@ -131,6 +133,8 @@ def pytest_collection_modifyitems(config, items):
         if not is_limited and not item.get_closest_marker("timeout"):
             limit_s = SPARK_TEST_S_MAX if item.get_closest_marker("spark") else TEST_S_MAX
             item.add_marker(pytest.mark.timeout(limit_s))
+            if inspect.iscoroutinefunction(item.obj):
+                item.obj = limited(item.obj, limit_s)
 
 
 def is_for_one_build(item):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 
 WAIT_S = 20  # on a busy machine, too
 
@@ -12,3 +13,14 @@ async def until(condition) -> None:
     async with asyncio.timeout(WAIT_S):
         while not condition():
             await asyncio.sleep(0.001)
+
+
+def limited(test, limit_s: float):
+    """Return a test of a coroutine that fails when it takes longer: pytest-timeout's exception ends in its loop."""
+
+    @functools.wraps(test)
+    async def run(*args, **kwargs):
+        async with asyncio.timeout(limit_s):
+            await test(*args, **kwargs)
+
+    return run

@@ -97,22 +97,6 @@ def test_reconnecting_again_and_again_loses_nothing(make_world):
     assert acked == [b"%d" % i for i in range(30)]
 
 
-def test_retained_messages_of_many_topics_hold_nobody_up(world):
-    publisher = world.client(b"p")
-    for start in range(0, 300, 100):
-        publisher.send(*[mqtt.publish(b"r/%d" % i, b"x", retain=True) for i in range(start, start + 100)])
-    world.client(b"first", (b"r/#", 0))  # which opens the queue
-    peers = [world.client(b"s%d" % i) for i in range(2)]
-    for peer in peers:
-        peer.handler.on_data(mqtt.subscribe(1, (b"r/#", 0)), 0)
-    order = []
-    for peer in peers:
-        peer.transport.write = lambda data, peer=peer: data[0] >> 4 == 3 and order.append(peer)
-    world.turn()
-    assert [order.count(peer) for peer in peers] == [300, 300]
-    assert order.index(peers[1]) < 100
-
-
 def test_retained_messages_stop_while_the_outlet_is_full(world):
     world.client(b"p").send(*[mqtt.publish(b"r/%d" % i, b"x", retain=True) for i in range(9)])
     peer = world.client(b"s")
