@@ -56,7 +56,9 @@ class Answers:
         output: The connection.
     """
 
-    __slots__ = ("_done", "_durability", "_given", "_handed_in", "_late", "_output", "_stored", "_unconfirmed")
+    __slots__ = (
+        "_done", "_durability", "_given", "_handed_in", "_late", "_output", "_prompt", "_stored", "_unconfirmed",
+    )  # fmt: skip
 
     def __init__(self, durability: Durability, output: AnswerOutput) -> None:
         self._durability = durability
@@ -67,10 +69,15 @@ class Answers:
         self._stored: deque[tuple[int, Outcome, LmqError | None]] = deque()  # until what was handed in is given
         self._unconfirmed = 0
         self._done: Callable[[], None] | None = None
+        self._prompt: Callable[[], None] | None = None
 
     def are_prompt(self) -> bool:
         """Return whether nothing is left to be answered before what comes now."""
         return self._given == self._handed_in and not self._late
+
+    def when_prompt(self, then: Callable[[], None]) -> None:
+        """Call the last `then` back, once, when all that was to wait is answered, or cannot be any more."""
+        self._prompt = then
 
     def give(
         self,
@@ -149,6 +156,9 @@ class Answers:
         else:
             self._output.fail(error)
         self._confirm_given()
+        if self._prompt is not None and (error is not None or self.are_prompt()):
+            then, self._prompt = self._prompt, None
+            then()
 
 
 def _call(then: Callable[[], None], error: LmqError | None) -> None:

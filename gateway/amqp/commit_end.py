@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from pamqp import base
-from pamqp.commands import Tx
+from pamqp.commands import Basic, Tx
 
 from core.broker import Broker
 from core.errors import LmqError
@@ -75,18 +75,22 @@ class Commits:
     def __init__(self, answers: Answers, output: ConnectionOutput) -> None:
         self._answers = answers
         self._output = output
-        self.are_awaited = False  # they, or a deletion, by a method; until one is durable nothing is read
+        self.are_awaited = False  # they, a deletion, or answers, by a method; until then nothing is read
 
     def must_wait(self, channel: Channel, method: base.Frame, vhost: VirtualHost | None) -> bool:
         """Return whether a method must wait.
 
         Where it waits for a commit of its channel, or for the deletion of a queue of its name, to be on the disk,
-        nothing more is read or done meanwhile.
+        nothing more is read or done meanwhile. So it is where a basic.get waits for the answers before its own: it
+        finds what is there in its turn, and what follows finds what it left.
 
         Raises:
             DiskFullError: A declaration would wait until the disk has room again.
         """
         self.are_awaited = channel.transaction is not None and channel.transaction.is_committing
+        if not self.are_awaited and isinstance(method, Basic.Get) and not self._answers.are_prompt():
+            self._answers.when_prompt(self._go_on)
+            self.are_awaited = True
         if self.are_awaited:
             self._output.transport.pause_reading()
             return True

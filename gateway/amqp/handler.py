@@ -34,7 +34,6 @@ from gateway.amqp.events import (
     SettleRun,
 )
 from gateway.amqp.functions import find_function
-from gateway.amqp.late_get import LateGet
 from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.publishing import Publisher
 from gateway.amqp.queues import VirtualHost
@@ -153,7 +152,7 @@ class AmqpHandler(ConnectionHandler):
     def _next_event(self, connection: AmqpConnection) -> Event | None:
         again, self._again = self._again, None
         is_open = again is not None and self.output.is_open(again.channel)  # it may have been closed meanwhile
-        return again if is_open else next(connection.events(), None)
+        return again if is_open and connection.state == State.OPEN else next(connection.events(), None)
 
     def on_eof(self, now_ms: int) -> None:
         """The peer sends no more: nothing more is delivered to it, and what came is answered."""
@@ -383,31 +382,18 @@ class AmqpHandler(ConnectionHandler):
             self._again = MethodCame(channel, method)
             self._blocking.pause(self._begin(now_ms), pace.until_ms)
             return
-        late = not self.answers.are_prompt()  # nobody else would answer an error then
-        give = partial(self.get_again if late else self._give_one, channel, method, now_ms)
-        self.answers.give(channel, None, then=give)
+        self._give_one(channel, method, now_ms)
 
     def _give_one(self, channel: Channel, method: Basic.Get, now_ms: int) -> None:
+        """Answer a basic.get; all that came before it has been answered."""
         data = self.reading.get(channel, method, now_ms)
         if data is None:
-            self.output.send_method(channel, Basic.GetEmpty())  # it is its turn: what came after it may wait
+            self.output.send_method(channel, Basic.GetEmpty())
         elif data:
             self.output.put(data)
-        elif self._again is None:  # on its way: what came after it waits, too
+        else:  # on its way: what came after it waits, too
             self._again = MethodCame(channel, method)
             self._transport.request_turn()
-        else:
-            self._door.broker.request_run(LateGet(self, channel, method))
-
-    def get_again(self, channel: Channel, method: Basic.Get, now_ms: int) -> None:
-        """Answer a basic.get whose message was on its way, where the channel still takes answers."""
-        if self.output.is_open(channel):
-            try:
-                self._give_one(channel, method, now_ms)
-            except (AmqpError, LmqError) as error:
-                told = error if isinstance(error, AmqpError) else error_from_core(error)
-                self._fail(told, MethodCame(channel, method), now_ms)
-            self._finish()
 
     def commit(self, channel: Channel, method: Tx.Commit, now_ms: int) -> None:
         """Publish what a transaction holds, in several turns where it is very much; then finish what it settled."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from pamqp.commands import Basic, Queue
+from pamqp.commands import Basic, Connection, Exchange, Queue
 
 from core.errors import StoreClosedError
 from core.store.embedded import EmbeddedEngine
@@ -100,4 +100,70 @@ def test_a_get_that_waited_for_the_disk_is_told_that_nothing_can_be_read(tmp_pat
     declared, close = client.take()
     assert isinstance(declared, Queue.DeclareOk)
     assert close.reply_code == 541
+    world.close()
+
+
+@pytest.mark.parametrize("name", ["a", "q"])
+def test_a_get_that_waits_for_the_disk_is_done_before_what_follows_it(tmp_path, name, engine_maker):
+    world = AmqpWorld(tmp_path, is_sync=True, make_engine=engine_maker)
+    client = world.client()
+    client.declare("q")
+    client.publish(b"1", key="q")
+    methods = Queue.Declare(queue="a", durable=True), Basic.Get(queue=name), Queue.Delete(queue=name)
+    client.begin(*[amqp.method(1, one) for one in methods])
+    world.turn()
+    declared, got, deleted = client.take()
+    assert isinstance(declared, Queue.DeclareOk)
+    assert isinstance(got, Basic.GetEmpty) if name == "a" else got.body == b"1"
+    assert isinstance(deleted, Queue.DeleteOk)
+    world.close()
+
+
+def test_a_get_that_waits_for_the_disk_takes_no_turn_meanwhile(tmp_path):
+    world = AmqpWorld(tmp_path, is_sync=True)
+    client = world.client(heartbeat=10)
+    client.declare("q")
+    world.flushes_by_itself = False
+    client.begin(amqp.method(1, Exchange.Declare(exchange="x", durable=True)), amqp.method(1, Basic.Get(queue="q")))
+    world.step()
+    assert client not in world.waiting
+    assert not client.transport.wants_turn
+    assert not client.transport.is_reading
+    world.now_ms += 60_000  # its heartbeats are not read
+    client.handler.on_timer(world.now_ms)
+    assert not client.is_closed
+    world.flushes_by_itself = True
+    world.turn()
+    assert client.transport.is_reading
+    assert [type(answer) for answer in client.take()] == [Exchange.DeclareOk, Basic.GetEmpty]
+    world.close()
+
+
+def test_a_get_that_waits_for_the_disk_is_answered_though_the_client_sends_no_more(tmp_path):
+    world = AmqpWorld(tmp_path, is_sync=True)
+    client = world.client()
+    client.declare("q")
+    world.flushes_by_itself = False
+    client.begin(amqp.method(1, Exchange.Declare(exchange="x", durable=True)), amqp.method(1, Basic.Get(queue="q")))
+    world.step()
+    client.handler.on_eof(world.now_ms)
+    world.flushes_by_itself = True
+    world.turn()
+    assert [type(answer) for answer in client.take()] == [Exchange.DeclareOk, Basic.GetEmpty]
+    assert client.is_closed
+    world.close()
+
+
+def test_a_get_behind_what_the_disk_did_not_take_is_not_answered(tmp_path):
+    world = AmqpWorld(tmp_path, is_sync=True)
+    client = world.client()
+    client.declare("q")
+    client.publish(b"1", key="q")
+    world.flushes_by_itself = False
+    client.begin(amqp.method(1, Exchange.Declare(exchange="x", durable=True)), amqp.method(1, Basic.Get(queue="q")))
+    world.engine.durability.begin_flush()
+    world.engine.durability.end_flush(StoreClosedError())
+    world.turn()
+    assert [type(answer) for answer in client.take()] == [Connection.Close]
+    assert client.transport.is_reading
     world.close()
