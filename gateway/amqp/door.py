@@ -10,9 +10,10 @@ from gateway.amqp.channel import Channel
 from gateway.amqp.handler import AmqpHandler
 from gateway.amqp.inventory import AmqpInventory, channels_of
 from gateway.amqp.services import AmqpServices, OpenConnection
+from gateway.amqp.turned_away import TurnedAway
 from gateway.door import Address, Door, Interval, Listen, find_listening
 from gateway.inventory import take_each
-from gateway.net.protocol import Transport
+from gateway.net.protocol import HandlerFactory, Transport
 from gateway.settings.models import AmqpSettings, GatewaySettings
 
 LEASE_INTERVAL_MS = 1_000  # a queue that nobody uses goes so much late at most
@@ -44,6 +45,10 @@ class AmqpDoor(AmqpServices, Door):
         handler = AmqpHandler(self, transport)
         self.note_open(handler)
         return handler
+
+    def refuser(self) -> HandlerFactory:
+        """Return what tells clients that are refused why they are."""
+        return partial(TurnedAway, self)
 
     def start(self, now_ms: int) -> None:
         """Bring back what is durable; then connections may come."""

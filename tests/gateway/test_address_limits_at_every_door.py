@@ -19,10 +19,11 @@ def limits(**address):
     return LimitsSettings(address=AddressLimitsSettings(**address))
 
 
-async def is_refused(address):
-    """Return whether the gateway closes a connection that says nothing."""
+async def is_refused(address, said=b""):
+    """Return whether the gateway closes a connection that says nothing, or nothing that it knows."""
     reader, writer = await asyncio.open_connection(*address)
     try:
+        writer.write(said)
         return await reader.read() == b""
     finally:
         writer.close()
@@ -44,7 +45,8 @@ async def test_connections_of_one_address_count_together_and_one_more_is_refused
             while len(gateway.connections) < len(streams):
                 await asyncio.sleep(0)
             assert await mqtt_code(gateway.listening["mqtt"]) == QUOTA_EXCEEDED
-            for name in ("amqp", "broker", "namesrv"):
+            assert not await is_refused(gateway.listening["amqp"], b"not AMQP")  # it is told which protocol to speak
+            for name in ("broker", "namesrv"):
                 assert await is_refused(gateway.listening[name])
         refused = {door.name: dict(door.metrics.refused) for door in gateway.doors.values()}
         assert refused == {

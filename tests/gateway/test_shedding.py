@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from pamqp.commands import Connection
 
 from gateway.settings.limits import LimitsSettings
-from tests.support import mqtt
+from tests.support import amqp, mqtt
 from tests.support.gateway import make_settings, running_gateway
 
 pytestmark = pytest.mark.asyncio
@@ -48,6 +49,19 @@ async def code_of_newcomer(gateway):
     return code
 
 
+async def told_by_amqp(gateway):
+    """Return the reply code and text that a client of AMQP hears when it opens the virtual host."""
+    client = await dial(gateway, "amqp")
+    said = Connection.StartOk({}, "PLAIN", "\0guest\0guest", "en_US"), Connection.TuneOk(10, 131_072, 0)
+    said = [amqp.method(0, one) for one in (*said, Connection.Open("/"), Connection.CloseOk())]
+    client.writer.write(b"".join([amqp.PROTOCOL_HEADER, *said]))
+    async with asyncio.timeout(60):
+        data = await client.reader.read()
+    client.close()
+    _, close = amqp.decode_frames(data)[-1]
+    return close.reply_code, close.reply_text
+
+
 async def is_refused(gateway, name):
     client = await dial(gateway, name)
     async with asyncio.timeout(60):
@@ -71,7 +85,9 @@ async def test_low_memory_holds_publishers_back_refuses_newcomers_and_lets_those
         await gateway.reload(make_settings(tmp_path, limits=LimitsSettings(memory_bytes_max=TOO_LITTLE)))
         gateway.memory.look(gateway.clock.now_ms())  # as it does each second
         assert await code_of_newcomer(gateway) == QUOTA_EXCEEDED
-        for name in ("amqp", "broker", "namesrv"):
+        low = 506, "RESOURCE_ERROR - memory is low: no new connections, try again later"
+        assert await told_by_amqp(gateway) == low
+        for name in ("broker", "namesrv"):
             assert await is_refused(gateway, name)
         assert (await publisher.say(mqtt.publish_5(b"t", b"x", qos=1, packet_id=1)))[4] == QUOTA_EXCEEDED
         assert await reader.say(mqtt.PINGREQ) == mqtt.PINGRESP
@@ -92,8 +108,9 @@ async def test_connections_of_all_doors_have_a_maximum_and_those_that_are_open_s
         await device.say(mqtt.connect_5(b"device"))
         await until(lambda: len(gateway.connections) == 2)
         assert await code_of_newcomer(gateway) == QUOTA_EXCEEDED
-        for name in ("amqp", "broker"):
-            assert await is_refused(gateway, name)
+        full = 530, "NOT_ALLOWED - connection refused: connection limit is reached"
+        assert await told_by_amqp(gateway) == full
+        assert await is_refused(gateway, "broker")
         assert await device.say(mqtt.PINGREQ) == mqtt.PINGRESP
         service.close()
         await until(lambda: len(gateway.connections) == 1)
