@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from operator import itemgetter
@@ -257,12 +257,11 @@ class PopService:
         finally:
             changes.ending = 0
 
-    def tell_end(self, queue: bytes, group: bytes, queue_offset: int, reason: str, now_ms: int) -> None:
-        """Say of a message that is done for the group why it ended after all; harmless where there is no pop queue."""
+    def tell_ends(self, queue: bytes, group: bytes, offsets: Sequence[int], reason: str, now_ms: int) -> None:
+        """Say of messages, ascending, that are done for the group why they ended; harmless without a pop queue."""
         number = self.journal.names.get(pop_key(queue, group))
         if number is not None:
-            self.endings.note((queue, group), (queue_offset,), 1, reason, now_ms)
-            self.journal.changes.put(number, ACK, queue_offset, 1, code_of(reason, now_ms))
+            self._told.tell((queue, group), number, offsets, reason, now_ms)
             self.journal.write()
 
     def tells_endings(self, queue: bytes, group: bytes, *, is_of_subscribers: bool = False) -> bool:

@@ -8,12 +8,12 @@ versions that know the first alone did not say how messages ended for these.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from core.pop.acknowledgers import ALL_RUNS_MAX, CODE_END, Acknowledgers
 from core.pop.changes import ACK, CHANGE_BYTES, COUNT_MAX, ChangeLog
 from core.pop.ending_codes import GROUPS_MARK, LOST, MARK, code_of, told_by
-from core.pop.endings import ALL, Ending, Endings, Reader
+from core.pop.endings import ALL, Ending, Endings, Reader, runs_of
 from core.pop.window import Window
 
 
@@ -113,6 +113,13 @@ class ToldEndings:
             else:
                 _put_long(log, number, first, end, code_of(ending.reason, ending.until_ms))
         return (log.used - before) // CHANGE_BYTES
+
+    def tell(self, reader: Reader, number: int, offsets: Sequence[int], reason: str, now_ms: int) -> None:
+        """Say of messages of a pop queue, ascending, that are done why they ended after all."""
+        code = code_of(reason, now_ms)
+        for first, end in runs_of(offsets, len(offsets)):
+            self._endings.note_run(reader, first, end, reason, now_ms)
+            _put_long(self._changes, number, first, end, code)
 
     def renumber(self, key: bytes, number: int, until: int) -> None:
         """Note that a pop queue has another number from now on; of messages before an offset nothing is kept."""

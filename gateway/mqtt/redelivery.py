@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import takewhile
 
 from core.broker import Broker
@@ -172,8 +172,12 @@ class Redelivery(Desk):
             reader = (self.broker.queue_key(subscription.queue_ref), session.client_id)
             self.broker.lasting_endings.note_run(reader, offset, offset + 1, reason, now_ms)
         elif window.state_of(number) != ONCE_SENT:
-            group, inner = split_share(topic_filter)
-            self.broker.pop.tell_end(mqtt_queue_name(inner), OWNER_PREFIX + group, offset, reason, now_ms)
+            self._note_group_ends(topic_filter, (offset,), reason, now_ms)
+
+    def _note_group_ends(self, topic_filter: bytes, offsets: Sequence[int], reason: str, now_ms: int) -> None:
+        """Note how messages of a shared filter end, ascending, which are done for the group."""
+        group, inner = split_share(topic_filter)
+        self.broker.pop.tell_ends(mqtt_queue_name(inner), OWNER_PREFIX + group, offsets, reason, now_ms)
 
     def _count_fitting(self, session: Session, source: int, number: int, count: int) -> int:
         """Return how many of `count` messages that were read again the client takes, up to the first too large one."""

@@ -66,7 +66,7 @@ class Sharing:
         if (
             pops.endings.find(group.light_name, group.owner, queue_offset) is not None
         ):  # its session's end was not durable
-            pops.tell_end(group.light_name, group.owner, queue_offset, HANDED_OVER, 0)
+            pops.tell_ends(group.light_name, group.owner, (queue_offset,), HANDED_OVER, 0)
 
     def leave(self, subscription: Subscription) -> None:
         """Let a subscription that is stopped be no more of its group, which it may end; harmless for any other."""

@@ -169,7 +169,7 @@ def test_end_that_is_told_later_counts():
     store, journal, rows = MemoryQueues(), MemoryJournal(), Rows()
     store.grow(store.intern_queue(READER[0]), 3)
     service = take_all(store, journal, rows, [b"one"])
-    service.tell_end(*READER, 1, "session_ended", 7)
+    service.tell_ends(*READER, [1], "session_ended", 7)
     for _ in range(2):
         assert service.endings.find(*READER, 1).reason == "session_ended"
         assert service.endings.find(*READER, 2) is None

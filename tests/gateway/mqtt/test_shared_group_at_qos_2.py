@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from core.lmq.queue_name import mqtt_queue_name
+from core.pop.changes import CHANGE_BYTES
 from gateway.mqtt.shared_group import SharedGroup
 from tests.support import mqtt
 from tests.support.mqtt import pubcomp, pubrec, pubrel
@@ -51,6 +53,24 @@ def test_message_at_qos_2_ends_with_the_session_it_was_sent_to(world):  # MQTT-4
     finish(second, mine)
     send(world, b"last", qos=2)
     assert [one.body for one in second.take_deliveries()] == [b"last"]
+
+
+def test_ends_of_what_a_session_is_owed_are_noted_in_runs_and_not_one_by_one(make_world):
+    world = make_world()
+    world.client(b"b", (FILTER, 2), clean=False).vanish()
+    first = world.client(b"a", (FILTER, 2), clean=False)
+    send(world, *numbered(100), qos=2)
+    assert len(first.take_deliveries()) == 100
+    journal = world.broker.engine.journal("pop")
+    before = journal.bytes_used
+    first.vanish()
+    world.connect(b"a", clean=True)
+    assert journal.bytes_used - before < 10 * CHANGE_BYTES
+    for _ in range(2):
+        found = [world.broker.pop.endings.find(mqtt_queue_name(b"t/#"), b"mqtt:g", offset) for offset in range(101)]
+        assert [one and one.reason for one in found] == ["session_ended"] * 100 + [None]
+        world.close()
+        world.open()
 
 
 def test_member_that_refuses_a_message_is_the_last_to_see_it(world):  # MQTT-4.8.2-6
