@@ -104,12 +104,15 @@ class OrderedMap(Generic[K, V]):
     """Entries in the order in which their keys came, in chunks of that order; no value is None.
 
     It may change while it is walked: what comes meanwhile may be given or not, and what goes may be, too.
+
+    Args:
+        entries: Its first ones; the map goes on with that very dict.
     """
 
     __slots__ = ("_chunks", "_last", "_where")
 
-    def __init__(self) -> None:
-        self._last: dict[K, V] = {}  # the chunk that new keys go to
+    def __init__(self, entries: dict[K, V] | None = None) -> None:
+        self._last: dict[K, V] = {} if entries is None else entries  # the chunk that new keys go to
         self._chunks = {id(self._last): self._last}
         self._where: PartedMap[K, dict[K, V]] | None = None  # the chunk of each key, where there are several
 
@@ -171,3 +174,12 @@ class OrderedMap(Generic[K, V]):
         self._last = {}
         self._chunks[id(self._last)] = self._last
         return self._where
+
+
+LongDict = dict[K, V] | OrderedMap[K, V]
+"""Entries in the order in which their keys came: a dict, as most of very many have few, or chunks."""
+
+
+def outgrow(entries: LongDict[K, V]) -> LongDict[K, V]:
+    """Return what takes the next entry: the dict while it is small, else chunks that begin with it."""
+    return OrderedMap(entries) if isinstance(entries, dict) and len(entries) >= CHUNK else entries

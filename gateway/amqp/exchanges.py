@@ -12,7 +12,7 @@ from typing import cast
 from core.flows import Flow
 from core.lmq.topic_space import binding_key_from_filter, filter_from_binding_key, topic_from_routing_key
 from core.lmq.topic_trie import TopicTrie
-from core.parted import OrderedMap, PartedMap
+from core.parted import LongDict, OrderedMap, PartedMap, outgrow
 from gateway.amqp.binding_terms import Terms, plain_terms
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.federation import FEDERATION_UPSTREAM, Downstream
@@ -99,7 +99,7 @@ class Exchange:
         self.flow = Flow()
         self.bindings: OrderedMap[Binding, Binding] = OrderedMap()
         self.change_count = 0  # of bindings, made and taken back
-        self._by_key: PartedMap[str, dict[Destination, int]] = PartedMap({})
+        self._by_key: PartedMap[str, LongDict[Destination, int]] = PartedMap({})
         self._by_headers: HeaderIndex[Destination] = HeaderIndex()
         self._by_hash: HashChoice[Destination] = HashChoice()
         self._picks: list[Destination] | None = None
@@ -167,10 +167,8 @@ class Exchange:
         return True
 
     def _put_by_key(self, key: str, destination: Destination) -> None:
-        bound = self._by_key.get(key)
-        if bound is None:
-            bound = self._by_key[key] = {}
-        bound[destination] = bound.get(destination, 0) + 1  # bindings of one key differ by their arguments
+        bound = self._by_key[key] = outgrow(self._by_key.get(key, {}))
+        bound[destination] = (bound.get(destination) or 0) + 1  # bindings of one key differ by their arguments
 
     def _drop_by_key(self, key: str, destination: Destination) -> None:
         bound = self._by_key.get(key)
@@ -302,7 +300,7 @@ class ExchangeTable:
         self._on_topic_bound = on_topic_bound
         self._on_topic_unbound = on_topic_unbound
         self._on_changed = on_changed
-        self._by_destination: PartedMap[Destination, dict[tuple[Exchange, str, Terms], None]]
+        self._by_destination: PartedMap[Destination, LongDict[tuple[Exchange, str, Terms], bool]]
         self._by_destination = PartedMap({})
         self._exchanges = {
             name: Exchange(name, kind, durable=True, auto_delete=False, internal=name == AMQ_TRACE)
@@ -357,10 +355,8 @@ class ExchangeTable:
         if not exchange.bind(binding):
             return False
         destination, key, terms = binding
-        bound = self._by_destination.get(destination)
-        if bound is None:
-            bound = self._by_destination[destination] = {}
-        bound[exchange, key, terms] = None
+        bound = self._by_destination[destination] = outgrow(self._by_destination.get(destination, {}))
+        bound[exchange, key, terms] = True
         if exchange is self.topic_space:
             self._on_topic_bound(key, destination)
         self.note_change()
@@ -393,9 +389,11 @@ class ExchangeTable:
                     self._on_topic_unbound(binding[1], exchange)
             self._by_destination.pop(exchange)
 
-    def bindings_to(self, destination: Destination) -> list[tuple[Exchange, Binding]]:
-        """Return the bindings that lead to a queue or an exchange, each with the exchange that it leads from."""
-        return [
-            (exchange, (destination, key, terms))
-            for exchange, key, terms in self._by_destination.get(destination) or ()
-        ]
+    def bindings_to(self, destination: Destination) -> Iterator[tuple[Exchange, Binding]]:
+        """Give the bindings that lead to a queue or an exchange, each with the exchange that it leads from.
+
+        They may come and go meanwhile.
+        """
+        bound = self._by_destination.get(destination, {})
+        for exchange, key, terms in list(bound) if isinstance(bound, dict) else bound:
+            yield exchange, (destination, key, terms)

@@ -13,6 +13,7 @@ import re
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
+from core.parted import PartedMap
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.reply_codes import ReplyCode
 
@@ -42,8 +43,9 @@ class HashChoice(Generic[Owner]):
     """The destinations of one exchange, each with its weight: the greatest that it is bound with."""
 
     def __init__(self) -> None:
-        self._weights: dict[Owner, dict[int, int]] = {}  # of each destination, weights and how often each is said
-        self._draws: dict[Owner, tuple[bytes, float]] = {}  # its seed, and the logarithm of its weight
+        # Of each destination weights and how often each is said, then its seed and the logarithm of its weight.
+        self._weights: PartedMap[Owner, dict[int, int]] = PartedMap({})
+        self._draws: PartedMap[Owner, tuple[bytes, float]] = PartedMap({})
 
     def __len__(self) -> int:
         """Return how many destinations there are."""
@@ -51,7 +53,9 @@ class HashChoice(Generic[Owner]):
 
     def add(self, owner: Owner, name: bytes, key: str) -> None:
         """Put in a binding of a destination that is named so, uniquely among them."""
-        weights = self._weights.setdefault(owner, {})
+        weights = self._weights.get(owner)
+        if weights is None:
+            weights = self._weights[owner] = {}
         weight = parse_weight(key)
         weights[weight] = weights.get(weight, 0) + 1  # 1, 01 and +1 are bindings of their own
         seed = hashlib.blake2b(name, digest_size=_SEED_BYTES).digest()
@@ -59,19 +63,24 @@ class HashChoice(Generic[Owner]):
 
     def remove(self, owner: Owner, key: str) -> None:
         """Take out a binding that is there."""
-        weights = self._weights[owner]
+        weights, draw = self._weights.get(owner), self._draws.get(owner)
+        assert weights is not None
+        assert draw is not None
         weight = parse_weight(key)
         weights[weight] -= 1
         if not weights[weight]:
             del weights[weight]
         if weights:
-            self._draws[owner] = (self._draws[owner][0], math.log(max(weights)))
+            self._draws[owner] = (draw[0], math.log(max(weights)))
         else:
-            del self._weights[owner], self._draws[owner]
+            self._weights.pop(owner)
+            self._draws.pop(owner)
 
     def weight(self, owner: Owner) -> int:
-        """Return the weight of a destination."""
-        return max(self._weights[owner])
+        """Return the weight of a destination that is there."""
+        weights = self._weights.get(owner)
+        assert weights is not None
+        return max(weights)
 
     def find(self, value: bytes) -> Owner | None:
         """Return the destination of a value, None where there is none at all."""

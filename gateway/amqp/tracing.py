@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from core.lmq.topic_space import topic_from_routing_key
 from gateway.amqp.binding_terms import Terms
 from gateway.amqp.exchanges import CHOOSING, DEFAULT, DIRECT, HEADERS, TOPIC, Exchange, ExchangeTable
 from gateway.amqp.header_match import HeaderMatch
 from gateway.amqp.routing import alternate_of
 from gateway.amqp.traits import Traits
+
+BINDINGS_MAX = 100  # of a queue, told one by one; chosen: what a page can show
 
 
 class Trace:
@@ -56,15 +60,17 @@ def say_why_not(table: ExchangeTable, trace: Trace, queue: str, key: str, traits
     start = next(iter(trace.passed))
     if start.name == DEFAULT:
         return [f"the default exchange leads to the queue that is named like the routing key, which is '{key}'"]
-    bindings = table.bindings_to(queue)
+    bindings = list(islice(table.bindings_to(queue), BINDINGS_MAX + 1))
     if not bindings:
         return ["the queue is bound to no exchange"]
     said = []
-    for exchange, (_, bound_key, terms) in bindings:
+    for exchange, (_, bound_key, terms) in bindings[:BINDINGS_MAX]:
         if exchange not in trace.passed:
             said.append(f"exchange '{exchange.name}' is bound to it, but is not reached from exchange '{start.name}'")
         else:
             said.append(f"exchange '{exchange.name}': {_why(exchange, bound_key, terms, key, traits)}")
+    if len(bindings) > BINDINGS_MAX:
+        said.append(f"it has more than these {BINDINGS_MAX} bindings")
     return said
 
 

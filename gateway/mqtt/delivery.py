@@ -152,7 +152,7 @@ class Delivery(Redelivery):
     def note_session_end(self, session: Session) -> None:
         """Note that a session ends, of what it is owed of shared filters at QoS 2: no other member gets that.
 
-        What is owed of one filter is noted together: to do so one by one takes 8 ms and more for the 2,048 of a full window.
+        What is owed of one filter is noted together: one by one the 2,048 of a full window take 8 ms and more.
         """
         window = session.window
         owed: dict[int, list[int]] = {}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from core.parted import CHUNK, PART_MIN, OrderedMap, PartedMap, mix_number
+from core.parted import CHUNK, PART_MIN, OrderedMap, PartedMap, mix_number, outgrow
 
 KEYS = st.binary(max_size=1)
 STEPS = st.lists(st.tuples(st.booleans(), KEYS, st.integers(0, 3)), max_size=60)
@@ -97,3 +97,17 @@ def test_an_ordered_one_may_change_while_it_is_walked():
         found[-key - 1] = ""
     assert len(found) == 3 * CHUNK
     assert max(found) < 0
+
+
+def test_a_dict_that_outgrows_its_size_goes_on_in_chunks_and_in_its_order():
+    found = first = {}
+    for key in range(3 * CHUNK):
+        found = outgrow(found)
+        found[key] = True
+        assert isinstance(found, dict) is (key < CHUNK)
+    assert (len(found), len(first)) == (3 * CHUNK, CHUNK)
+    assert list(found) == list(range(3 * CHUNK))
+    for key in range(3 * CHUNK):
+        assert key in found
+        del found[key]
+    assert not found

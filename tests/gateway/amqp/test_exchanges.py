@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
+from core.parted import CHUNK
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import Exchange, ExchangeTable
 from gateway.amqp.traits import Traits
@@ -96,15 +97,37 @@ def test_bindings_of_the_topic_space_are_told():
     table.bind(exchange, ("q", "a.#", None))
     table.bind(table.get("amq.direct"), ("q", "k", None))
     assert bound == [("+", "a.#", "q")]
-    bindings = table.bindings_to("q")
+    bindings = list(table.bindings_to("q"))
     assert {(exchange.name, binding[1]) for exchange, binding in bindings} == {
         ("amq.topic", "a.#"),
         ("amq.direct", "k"),
     }
     for exchange, binding in bindings:
         assert table.unbind(exchange, binding)
-    assert not table.bindings_to("q")
+    assert not list(table.bindings_to("q"))
     assert bound == [("+", "a.#", "q"), ("-", "a.#", "q")]
+
+
+@pytest.mark.parametrize("kind", ["direct", "topic", "fanout", "headers"])
+def test_very_many_bindings_to_one_exchange_and_with_one_key_are_told_some_at_a_time(kind):
+    table, _ = make_table()
+    target, source = make("fanout"), make(kind)
+    bindings = [(target, str(number), None) for number in range(1, 3 * CHUNK)]
+    queues = [(f"q{number}", "1", None) for number in range(3 * CHUNK)]
+    for binding in (*bindings, *queues):
+        assert table.bind(source, binding)
+    assert list(table.bindings_to(target)) == [(source, binding) for binding in bindings]
+    assert list(table.bindings_to("q7")) == [(source, queues[7])]
+    if kind == "direct":
+        assert source.destinations("1", Traits("1")) == [target, *[queue for queue, _, _ in queues]]
+    found = table.bindings_to(target)
+    assert next(found) == (source, bindings[0])
+    for binding in (*bindings, *queues):
+        assert table.unbind(source, binding)
+    assert len(list(found)) < CHUNK
+    assert not list(table.bindings_to(target))
+    assert not source.bindings
+    assert source.destinations("1", Traits("1")) == []
 
 
 def test_a_table_that_is_let_go_finds_nothing_out_anew_for_each_binding():
@@ -120,7 +143,7 @@ def test_a_table_that_is_let_go_finds_nothing_out_anew_for_each_binding():
     table.let_go()
     assert sorted(bound) == [("-", key, x) for key in "abcd"]
     assert not changes
-    assert not table.bindings_to(x)
+    assert not list(table.bindings_to(x))
     assert not x.bindings
     assert not table.topic_space.bindings
 

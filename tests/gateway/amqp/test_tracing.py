@@ -5,7 +5,7 @@ import pytest
 from gateway.amqp.exchanges import Exchange, ExchangeTable
 from gateway.amqp.field_table import Field
 from gateway.amqp.header_match import parse_match
-from gateway.amqp.tracing import say_why_not, trace_way
+from gateway.amqp.tracing import BINDINGS_MAX, say_why_not, trace_way
 from gateway.amqp.traits import Traits
 from tests.support import amqp
 
@@ -75,3 +75,13 @@ def test_one_of_several_is_said_to_be_chance_or_hash():
     (other,) = {"q0", "q1"} - {reached}
     (said,) = say_why_not(table, trace, other, "k", Traits("k"))
     assert said == "exchange 'c': the message goes to one queue of several, this time to another"
+
+
+def test_of_very_many_bindings_the_first_ones_are_told():
+    exchange = make("d", "direct")
+    table = table_of(exchange)
+    for number in range(BINDINGS_MAX + 2):
+        table.bind(exchange, ("q", str(number), None))
+    said = say_why_not(table, trace_way(table, exchange, "k"), "q", "k", Traits("k"))
+    assert len(said) == BINDINGS_MAX + 1
+    assert said[BINDINGS_MAX] == f"it has more than these {BINDINGS_MAX} bindings"
