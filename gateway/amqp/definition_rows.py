@@ -12,7 +12,7 @@ from gateway.amqp.binding_terms import Terms
 from gateway.amqp.exchanges import Binding, Exchange
 from gateway.amqp.federation import Downstream
 from gateway.amqp.field_table import Field
-from gateway.amqp.header_match import HeaderMatch
+from gateway.amqp.header_match import HeaderMatch, find_same
 
 QUEUE = "q"
 EXCHANGE = "x"
@@ -102,7 +102,9 @@ def load_terms(parts: list[Any]) -> Terms:
     if isinstance(said, str):
         return said
     kind, pairs = said
-    return HeaderMatch(kind, tuple((header, type_name, _from_row(value)) for header, type_name, value in pairs))
+    return HeaderMatch(
+        kind, tuple((header, type_name, find_same(_from_row(value))) for header, type_name, value in pairs)
+    )
 
 
 def exchange_row(exchange: Exchange) -> bytes:

@@ -2,11 +2,13 @@
 
 A pattern names headers and their values; a value of type void asks only that the header is there. Numbers of all
 types are equal by their value, moments among them, and so are texts and other bytes. Decimals, tables and arrays are
-equal to their like, type by type, and flags are no numbers.
+equal to their like, type by type, and flags are no numbers. What is not a number (NaN) is equal to its like, so that
+a binding by it can be taken back; in RabbitMQ no table may hold it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -69,7 +71,14 @@ def _pair(name: str, field: Field) -> Pair:
         return name, _PRESENT, None
     if field.kind in INTEGERS:
         return name, "int", field.value
-    return name, "float" if field.kind in {"float", "double"} else field.kind, field.value
+    if field.kind in {"float", "double"}:
+        return name, "float", find_same(field.value)
+    return name, field.kind, field.value
+
+
+def find_same(value: Value) -> Value:
+    """Return a value as patterns keep it: one object for what is not a number, which is equal to no other."""
+    return math.nan if isinstance(value, float) and math.isnan(value) else value
 
 
 Owner = TypeVar("Owner")

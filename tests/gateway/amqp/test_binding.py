@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import sqlite3
 import zlib
 from contextlib import closing
@@ -158,4 +159,25 @@ def test_rows_of_a_gateway_that_knew_no_such_arguments_are_read(tmp_path):
     peer.publish(b"x", exchange="amq.direct", key="k")
     peer.publish(b"x", exchange="amq.headers", headers={"a": 1})
     assert peer.call(Queue.Declare(queue="q", passive=True)).message_count == 2
+    world.close()
+
+
+def test_a_binding_by_what_is_not_a_number_is_one_and_is_taken_back_also_after_a_start(tmp_path):
+    world = AmqpWorld(tmp_path)
+    bindings = {"queue": "q", "exchange": "amq.headers", "arguments": {"a": math.nan, "x-match": "all"}}
+    for is_new in (False, True):
+        peer = world.client()
+        peer.declare("q", durable=True)
+        for _ in range(2):
+            assert isinstance(peer.call(Queue.Bind(**bindings)), Queue.BindOk)
+        if is_new:
+            world.close()
+            world.open()
+            peer = world.client()
+        assert len(world.amqp.vhost.exchanges.get("amq.headers").bindings) == 1
+        assert isinstance(peer.call(Queue.Unbind(**bindings)), Queue.UnbindOk)
+        assert len(world.amqp.vhost.exchanges.get("amq.headers").bindings) == 0
+    world.close()
+    world.open()
+    assert len(world.amqp.vhost.exchanges.get("amq.headers").bindings) == 0
     world.close()
