@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from pamqp import base
@@ -11,10 +12,11 @@ from core.broker import Broker
 from core.errors import LmqError
 from gateway.amqp.answers import Answers
 from gateway.amqp.channel import Channel
-from gateway.amqp.consuming import Reading
+from gateway.amqp.errors import AmqpError
 from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.publishing import Publisher
 from gateway.amqp.queues import VirtualHost
+from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.taken_names import name_of
 from gateway.amqp.transaction import Transaction
 
@@ -58,7 +60,8 @@ class HeldPublisher:
             run.batch.origin = self._origin
             run.batch.born_host = self._peer_host
             self._publisher.publish(run, self._output, None, now_ms)
-            if not transaction.note_published(run):
+            refused = [i for i in self._broker.detours.full.refused if i < run.batch.appended]
+            if not transaction.note_published(run, len(refused)):
                 return False
         return True
 
@@ -108,24 +111,29 @@ class Commits:
             self.are_awaited = False
             self._output.transport.resume_reading()
 
-    def wait(self, reading: Reading, channel: Channel, ticket: int, settled: dict[int, int], now_ms: int) -> None:
+    def wait(
+        self, channel: Channel, ticket: int, settle: Callable[[], None], refuse: Callable[[], None] | None
+    ) -> None:
         """Finish the commit once what has the ticket is stored, 0: nothing was published.
 
         Args:
-            reading: Settles what the transaction settled.
             channel: Of the transaction.
             ticket: As `Transaction.finish` gives it.
-            settled: As `Transaction.finish` gives it.
-            now_ms: The present.
+            settle: Settles what the transaction settled.
+            refuse: Answers a commit of which a queue did not take all; None: all is taken.
         """
-        then = partial(self._finish, reading, channel, settled, now_ms)
+        then = partial(self._finish, channel, settle, refuse)
         if ticket:
             self._answers.when_safe(ticket, then)
         else:
             then(None)
 
     def _finish(
-        self, reading: Reading, channel: Channel, settled: dict[int, int], now_ms: int, error: LmqError | None
+        self,
+        channel: Channel,
+        settle: Callable[[], None],
+        refuse: Callable[[], None] | None,
+        error: LmqError | None,
     ) -> None:
         channel.transaction.is_committing = False
         self._go_on()
@@ -133,7 +141,12 @@ class Commits:
             self._output.fail(error)
         if not self._output.is_open(channel):
             return
-        reading.settle_held(channel, settled, now_ms)
-        self._answers.give(channel, Tx.CommitOk())
+        settle()
+        self._answers.give(channel, Tx.CommitOk() if refuse is None else None, then=refuse)
         self._answers.hand_in()
         self._output.flush()
+
+
+def partly_committed() -> AmqpError:
+    """Return the answer to a commit of which a queue refused a message."""
+    return AmqpError(ReplyCode.PRECONDITION_FAILED, "partial tx completion", Tx.Commit.index)

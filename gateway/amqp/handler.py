@@ -13,7 +13,7 @@ from core.properties import encode_origin
 from gateway.amqp.answers import Answers
 from gateway.amqp.blocking import Blocking
 from gateway.amqp.channel import Channel
-from gateway.amqp.commit_end import Commits, HeldPublisher
+from gateway.amqp.commit_end import Commits, HeldPublisher, partly_committed
 from gateway.amqp.confirms import Confirms
 from gateway.amqp.connection import AmqpConnection
 from gateway.amqp.consuming import Reading
@@ -402,5 +402,9 @@ class AmqpHandler(ConnectionHandler):
         if by.publish(transaction, now_ms):
             self._again = MethodCame(channel, method)
             return
-        ticket, settled = transaction.finish()
-        self._commits.wait(self.reading, channel, ticket, settled, now_ms)
+        ticket, refused, settled = transaction.finish()
+        refuse = None
+        if refused:
+            self._door.metrics.refuse("queue_full", refused)
+            refuse = partial(self.close_channel, now_ms, channel, partly_committed())
+        self._commits.wait(channel, ticket, partial(self.reading.settle_held, channel, settled, now_ms), refuse)

@@ -39,6 +39,7 @@ class Transaction:
         self._bytes = 0
         self._published = 0  # how many of a commit under way are
         self._ticket = 0  # of the newest of them
+        self._refused = 0  # of them, those that a queue without room did not take
         channel.unacked.held = {}
 
     def hold(self, run: PublishRun) -> None:
@@ -68,29 +69,34 @@ class Transaction:
         held = self._held[self._published : self._published + STEP_MESSAGES]
         return make_run(self._channel, held) if held else None
 
-    def note_published(self, run: PublishRun) -> bool:
-        """Take note that the messages that are left in the batch of a step are published; return whether more are."""
+    def note_published(self, run: PublishRun, refused: int) -> bool:
+        """Take note that the messages that are left in the batch of a step are published; return whether more are.
+
+        `refused`: so many of them a queue without room did not take.
+        """
         self._published += run.batch.count
+        self._refused += refused
         self._ticket = run.batch.ticket
         return self._published < len(self._held)
 
-    def finish(self) -> tuple[int, dict[int, int]]:
+    def finish(self) -> tuple[int, int, dict[int, int]]:
         """End a commit of which all is published, and begin anew; it is under way until the caller says otherwise.
 
         Returns:
-            The ticket of what was published, 0 where nothing was; and what was settled, kind by tag.
+            The ticket of what was published, 0 where nothing was; how many of it were refused; and what was settled,
+            kind by tag.
         """
-        ticket = self._ticket
+        ticket, refused = self._ticket, self._refused
         settled = self._channel.unacked.held or {}
         self.roll_back()
         self.is_committing = True
-        return ticket, settled
+        return ticket, refused, settled
 
     def roll_back(self) -> None:
         """Forget what was published and settled, and begin anew."""
         self._channel.incomplete.size -= self._bytes
         self._held.clear()
-        self._bytes = self._published = self._ticket = 0
+        self._bytes = self._published = self._ticket = self._refused = 0
         self._channel.unacked.held = {}
 
 

@@ -235,3 +235,38 @@ def test_a_ring_in_transactions_is_what_sets_of_tags_say(steps):
         assert ring.live == len(live)
         assert ring.in_flight[0] == len(live)
     assert len({offset for offset, _ in done}) == len(done)
+
+
+@pytest.mark.parametrize("overflow", ["reject-publish", "reject-publish-dlx"])
+def test_a_commit_of_which_a_queue_refuses_a_message_does_the_rest_and_closes_its_channel(world, peer, overflow):
+    arguments = {"x-max-length": 1, "x-overflow": overflow}
+    peer.declare("small", 2, durable=True, arguments=arguments)
+    peer.publish(b"0", key="q").send(Tx.Commit())
+    peer.send(Basic.Get(queue="q"))
+    committed, got = peer.take()
+    assert isinstance(committed, Tx.CommitOk)
+    peer.publish(b"1", b"2", key="small").publish(b"3", key="q").publish(b"4", key="none", mandatory=True)
+    peer.send(Basic.Ack(got.tag), Tx.Commit())
+    back, close = peer.take()
+    assert back.body == b"4"
+    assert (close.reply_code, close.reply_text) == (406, "PRECONDITION_FAILED - partial tx completion")
+    assert (close.class_id, close.method_id) == (90, 20)
+    taken = [peer.call(Basic.Get(queue=name, no_ack=True), 2).body for name in ("q", "small")]
+    assert taken == [b"3", b"1"]  # and what was acknowledged is gone
+    assert count(peer) == 0
+    assert world.amqp_counts.refused["queue_full"] == 1
+
+
+def test_a_commit_that_is_refused_is_answered_behind_what_waits_for_the_disk(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, is_sync=True, make_engine=engine_maker)
+    peer = world.client()
+    peer.declare("small", durable=True, arguments={"x-max-length": 0, "x-overflow": "reject-publish"})
+    peer.call(Tx.Select())
+    said = Exchange.Declare(exchange="x", durable=True), Tx.Commit()
+    declare, commit = [amqp.method(1, one) for one in said]
+    peer.begin(amqp.publish(1, b"1", key="small", delivery_mode=2), declare, commit, amqp.method(1, Tx.Rollback()))
+    world.turn()
+    declared, close = peer.take()
+    assert isinstance(declared, Exchange.DeclareOk)
+    assert close.reply_code == 406
+    world.close()
