@@ -5,12 +5,17 @@ from __future__ import annotations
 import struct
 
 from pamqp import base, commands, header
-from pamqp.commands import Connection, Queue
+from pamqp.commands import Basic, Connection, Queue
 
 from tests.support import amqp
 
 Channel = commands.Channel
 DECLARE = Queue.Declare(queue="q", exclusive=True)
+BIND = Queue.Bind(queue="q", exchange="amq.direct", routing_key="k")
+UNBIND = Queue.Unbind(queue="q", exchange="amq.direct", routing_key="k")
+CONSUME = Basic.Consume(queue="q", consumer_tag="c")
+MESSAGE = amqp.publish(1, b"1", key="q")
+UNKNOWN_TAG = Basic.Ack(5)
 RECOVER_ASYNC = 0x003C0064  # pamqp warns of it
 CAPABILITIES = {"consumer_cancel_notify": True, "authentication_failure_close": True}
 
