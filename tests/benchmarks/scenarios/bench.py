@@ -25,7 +25,8 @@ from tests.benchmarks.scenarios.figures import Round, Row, value_of, verdicts
 from tests.benchmarks.scenarios.load import Result
 from tests.benchmarks.scenarios.page_cache import FullPageCache, full_page_cache
 from tests.benchmarks.scenarios.peers import PEERS, Peer
-from tests.benchmarks.scenarios.scenarios import SCENARIOS, Scenario
+from tests.benchmarks.scenarios.scenario import Scenario
+from tests.benchmarks.scenarios.scenarios import SCENARIOS
 from tests.benchmarks.scenarios.server import FOLDERS, ROOT, Server
 
 RUN_MAX_S = 360.0  # a run that takes so much longer than its stretch has failed; a million messages are stored in some

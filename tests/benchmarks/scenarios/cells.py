@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tests.benchmarks.figure import number
 from tests.benchmarks.scenarios.elsewhere import FIGURES, HEADING, elsewhere
 from tests.benchmarks.scenarios.figures import Row, compared, ratio, server_us, verdicts
-from tests.benchmarks.scenarios.scenarios import DISK, P99, SERVER_CPU, Scenario
+from tests.benchmarks.scenarios.scenario import DISK, P99, SERVER_CPU, Scenario
 
 COLUMNS = (
     "server",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from tests.benchmarks.figure import Figure, number
 from tests.benchmarks.scenarios.load import Result
-from tests.benchmarks.scenarios.scenarios import Floor, Scenario
+from tests.benchmarks.scenarios.scenario import Floor, Scenario
 
 NOT_COMPARED = "not compared"
 SHARE_OF_EACH_TAIL = 0.025

@@ -16,7 +16,7 @@ from rich.table import Table
 from tests.benchmarks.scenarios.cells import COLUMNS, table_rows
 from tests.benchmarks.scenarios.elsewhere import FIGURES, NOTE, elsewhere
 from tests.benchmarks.scenarios.figures import Ratio, Round, Row, compared, ratio, value_of, verdicts
-from tests.benchmarks.scenarios.scenarios import Scenario
+from tests.benchmarks.scenarios.scenario import Scenario
 
 OURS, NULL, OTHERS = "#1f6f8b", "#c9c9c9", "#8a8f98"
 

@@ -2,237 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
-
-from tests.benchmarks.figure import Figure
 from tests.benchmarks.scenarios import (
-    amqp_load,
     amqp_work_load,
-    bridge_load,
-    light_queue_load,
-    mqtt5_load,
-    mqtt_connect_load,
-    mqtt_latency_load,
-    mqtt_load,
-    mqtt_retained_load,
-    mqtt_session_load,
     rocketmq_load,
     rocketmq_pop_load,
     rocketmq_push_load,
     rocketmq_timed_load,
     rocketmq_transaction_load,
-    tls_load,
 )
-from tests.benchmarks.scenarios.load import Count, Result, measure
+from tests.benchmarks.scenarios.loads_of_doors import (
+    amqp,
+    amqp_many,
+    amqp_work,
+    bridge,
+    light_queues,
+    mqtt,
+    mqtt5,
+    mqtt_connections,
+    mqtt_connects,
+    mqtt_idle,
+    mqtt_latency,
+    mqtt_offline,
+    mqtt_retained,
+    mqtt_tls,
+    mqtt_tls_connects,
+    mqtt_tls_idle,
+    mqtt_websocket,
+    nothing,
+    rocketmq,
+    rocketmq_push,
+)
 from tests.benchmarks.scenarios.mqtt_load import user_properties
-from tests.benchmarks.scenarios.server import Server
+from tests.benchmarks.scenarios.scenario import (
+    BESIDE_311,
+    BESIDE_ONE,
+    BESIDE_PLAIN,
+    DISK,
+    LATE_P99,
+    MEMORY,
+    MEMORY_OF_ONE,
+    P50,
+    P99,
+    RATE,
+    SERVER_CPU,
+    SHARE,
+    Floor,
+    Scenario,
+)
 
-HOST = "127.0.0.1"
 # Each matches bench/a/b/c/d: every choice of levels that are left open, and one that leaves open how many follow.
 WILDCARDS = [
     "/".join(("+" if mask >> i & 1 else level) for i, level in enumerate(("bench", "a", "b", "c", "d")))
     for mask in range(1, 32)
 ] + ["bench/#"]
-Load = Callable[[Server, float, int], Awaitable[Result]]
-
-
-RATE = Figure("rate", "rate", "/s", is_more_better=True)
-SERVER_CPU = Figure("server_us", "CPU", "µs")
-P50, P99 = Figure("p50_us", "p50", "µs"), Figure("p99_us", "p99", "µs")
-LATE_P99 = Figure("late_p99_ms", "lateness p99", "ms")
-MEMORY = Figure("private_mb", "private memory", "MB")
-MEMORY_OF_ONE = Figure("bytes_each", "memory of one", "B")
-DISK = Figure("disk_kb_each", "disk", "KB")
-SHARE = Figure("share", "share", "x", is_more_better=True)
-BESIDE_ONE = Figure("beside_one", "confirm beside that of one queue", "x")
-BESIDE_PLAIN = Figure("beside_plain", "rate beside plain", "x", is_more_better=True)
-BESIDE_311 = Figure("beside_311", "CPU beside 3.1.1", "x")
-
-
-@dataclass(frozen=True)
-class Floor:
-    """What a figure of ours must reach: so many times the best peer's, or so much whatever the peers give."""
-
-    figure: Figure
-    value: float
-    is_ratio: bool = True
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """A load, and which figure of a round is the one to compare."""
-
-    name: str
-    title: str
-    doors: frozenset[str]
-    load: Load
-    figure: Figure = RATE
-    floors: tuple[Floor, ...] = ()
-    payload_bytes: int = 256
-    measures_disk: bool = False
-    is_fresh: bool = False  # a new server each round, because memory that was used once is not asked for again
-    times_rounds: int = 1  # so many times the rounds that were asked for: what swings from one second to the next
-    secs_share: float = 1  # of the seconds that were asked for, in each
-    small: Load | None = None  # the same with fewer, where its test would take long
-    without: frozenset[str] = frozenset()  # peers that cannot do it
-    why_not: Callable[[], str] = str  # says what is missing on this machine; nothing where nothing is
-    instead: Mapping[str, Load] = field(default_factory=dict)  # the same at a door of its own, by a peer without ours
-
-    def load_of(self, peer: str) -> Load:
-        """Return the load for a peer."""
-        return self.instead.get(peer, self.load)
-
-
-def nothing() -> Load:
-    """Return the load that only waits."""
-    return lambda server, secs, payload: measure(Count(), secs, probe=server.cpu_s)
-
-
-def mqtt(**parameters: Any) -> Load:
-    """Return the MQTT load with these parameters."""
-    return lambda server, secs, payload: mqtt_load.run(
-        HOST, server.ports["mqtt"], secs=secs, payload_bytes=payload, probe=server.cpu_s, **parameters
-    )
-
-
-def mqtt_tls(**parameters: Any) -> Load:
-    """Return the MQTT load by TLS and without, in turns."""
-    return lambda server, secs, payload: tls_load.run_in_turns(
-        HOST, server.ports["mqtts"], plain_port=server.ports["plain"], secs=secs, payload_bytes=payload,
-        probe=server.cpu_s, **parameters,
-    )  # fmt: skip
-
-
-def mqtt_websocket(**parameters: Any) -> Load:
-    """Return the MQTT load by WebSocket and without, in turns."""
-    return lambda server, secs, payload: tls_load.run_in_turns(
-        HOST, server.ports["mqttws"], plain_port=server.ports["plain"], secs=secs, payload_bytes=payload,
-        probe=server.cpu_s, by=tls_load.run_by_websocket, **parameters,
-    )  # fmt: skip
-
-
-def mqtt_tls_idle(connections: int) -> Load:
-    """Return the opening of idle connections by TLS."""
-    return lambda server, secs, payload: tls_load.run_by_tls(
-        lambda: mqtt_session_load.run_idle(
-            HOST, server.ports["mqtts"], connections=connections, memory=server.private_bytes, probe=server.cpu_s
-        )
-    )
-
-
-def mqtt_tls_connects(at_a_time: int) -> Load:
-    """Return the coming and going of clients by TLS."""
-    return lambda server, secs, payload: tls_load.run_by_tls(
-        lambda: mqtt_connect_load.run_connects(
-            HOST, server.ports["mqtts"], secs=secs, probe=server.cpu_s, at_a_time=at_a_time
-        )
-    )
-
-
-def mqtt5(**parameters: Any) -> Load:
-    """Return the MQTT load in version 5 and 3.1.1 in turns."""
-    return lambda server, secs, payload: mqtt5_load.run(
-        HOST, server.ports["mqtt"], secs=secs, payload_bytes=payload, probe=server.cpu_s, **parameters
-    )
-
-
-def mqtt_latency(**parameters: Any) -> Load:
-    """Return the load at a steady rate."""
-    return lambda server, secs, payload: mqtt_latency_load.run(
-        HOST, server.ports["mqtt"], secs=secs, payload_bytes=payload, probe=server.cpu_s, **parameters
-    )
-
-
-def mqtt_idle(connections: int) -> Load:
-    """Return the opening of idle connections."""
-    return lambda server, secs, payload: mqtt_session_load.run_idle(
-        HOST, server.ports["mqtt"], connections=connections, memory=server.private_bytes, probe=server.cpu_s
-    )
-
-
-def mqtt_connections(connections: int) -> Load:
-    """Return the load to each of many connections."""
-    return lambda server, secs, payload: mqtt_connect_load.run_connections(
-        HOST, server.ports["mqtt"], secs=secs, payload_bytes=payload, memory=server.private_bytes, probe=server.cpu_s,
-        connections=connections,
-    )  # fmt: skip
-
-
-def mqtt_connects(at_a_time: int) -> Load:
-    """Return the coming and going of clients."""
-    return lambda server, secs, payload: mqtt_connect_load.run_connects(
-        HOST, server.ports["mqtt"], secs=secs, probe=server.cpu_s, at_a_time=at_a_time
-    )
-
-
-def mqtt_retained(messages: int) -> Load:
-    """Return the asking for retained messages."""
-    return lambda server, secs, payload: mqtt_retained_load.run(
-        HOST, server.ports["mqtt"], secs=secs, payload_bytes=payload, probe=server.cpu_s, messages=messages
-    )
-
-
-def mqtt_offline(sessions: int) -> Load:
-    """Return the load beside offline sessions."""
-    return lambda server, secs, payload: mqtt_session_load.run_offline(
-        HOST, server.ports["mqtt"], secs=secs, payload_bytes=payload, probe=server.cpu_s, sessions=sessions
-    )
-
-
-def amqp(**parameters: Any) -> Load:
-    """Return the AMQP load with these parameters."""
-    return lambda server, secs, payload: amqp_load.run(
-        HOST, server.ports["amqp"], secs=secs, payload_bytes=payload, probe=server.cpu_s, **parameters
-    )
-
-
-def amqp_work(run: Callable[..., Awaitable[Result]], **parameters: Any) -> Load:
-    """Return one of the loads of services."""
-    return lambda server, secs, payload: run(
-        HOST, server.ports["amqp"], secs=secs, payload_bytes=payload, probe=server.cpu_s, **parameters
-    )
-
-
-def amqp_many(run: Callable[..., Awaitable[Result]], **parameters: Any) -> Load:
-    """Return the making of many things, whose memory counts."""
-    return lambda server, secs, payload: run(
-        HOST, server.ports["amqp"], memory=server.private_bytes, probe=server.cpu_s, **parameters
-    )
-
-
-def bridge(**parameters: Any) -> Load:
-    """Return the load from door to door."""
-    return lambda server, secs, payload: bridge_load.run(
-        HOST, *(server.ports[door] for door in ("mqtt", "amqp")), secs=secs, payload_bytes=payload, probe=server.cpu_s,
-        **parameters,
-    )  # fmt: skip
-
-
-def rocketmq(run: Callable[..., Awaitable[Result]], **parameters: Any) -> Load:
-    """Return one of the RocketMQ loads."""
-    return lambda server, secs, payload: run(
-        HOST, server.ports["rocketmq"], secs=secs, payload_bytes=payload, probe=server.cpu_s, **parameters
-    )
-
-
-def rocketmq_push(run: Callable[..., Awaitable[Result]], stored: int) -> Load:
-    """Return one of the loads of push consumers."""
-    return lambda server, secs, payload: run(
-        HOST, server.ports["rocketmq"], namesrv_port=server.ports["namesrv"], secs=secs, payload_bytes=payload,
-        probe=server.cpu_s, stored=stored,
-    )  # fmt: skip
-
-
-def light_queues(queues: int) -> Load:
-    """Return the making of light queues."""
-    return lambda server, secs, payload: light_queue_load.run(
-        HOST, server.ports["rocketmq"], payload_bytes=payload, memory=server.private_bytes, probe=server.cpu_s,
-        queues=queues,
-    )  # fmt: skip
-
-
 MQTT, AMQP, ROCKETMQ = frozenset({"mqtt"}), frozenset({"amqp"}), frozenset({"rocketmq"})
 TLS = frozenset({"mqtts", "plain"})
 WEBSOCKET = frozenset({"mqttws", "plain"})

@@ -22,7 +22,8 @@ from tests.benchmarks.scenarios.figures import (
     verdicts,
 )
 from tests.benchmarks.scenarios.load import Result
-from tests.benchmarks.scenarios.scenarios import DISK, P99, RATE, SCENARIOS
+from tests.benchmarks.scenarios.scenario import DISK, P99, RATE
+from tests.benchmarks.scenarios.scenarios import SCENARIOS
 
 
 def scenario(name):

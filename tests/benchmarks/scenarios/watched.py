@@ -24,7 +24,8 @@ from rich.table import Table
 
 from tests.benchmarks.scale.gateway import Gateway, gateway
 from tests.benchmarks.scenarios.load import Result
-from tests.benchmarks.scenarios.scenarios import SCENARIOS, Scenario
+from tests.benchmarks.scenarios.scenario import Scenario
+from tests.benchmarks.scenarios.scenarios import SCENARIOS
 from tests.benchmarks.scenarios.server import ROOT
 
 LOADS = ("mqtt-qos1", "amqp")
