@@ -1,4 +1,4 @@
-"""What clients of MQTT 5 send and get at the door, through all its layers."""
+"""What clients of MQTT 5 publish and are sent at the door, through all its layers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ from tests.support.mqtt import (
     pubrec,
     pubrel,
     refusal_5,
-    suback_5,
     subscribe_5,
-    unsubscribe_5,
 )
-from tests.support.mqtt_5 import P, connack_of, encoded, enter, got
+from tests.support.mqtt_5 import P, encoded, enter, got
 from tests.support.mqtt_door import STORE, World
 
 # PUBLISH and its properties
@@ -170,93 +168,6 @@ def test_client_that_fails_to_take_a_message_is_sent_it_no_more(world):
     assert subscriber.send(pubcomp(one.packet_id)).take() == []
 
 
-# Requests of the CONNECT
-
-
-@pytest.mark.parametrize(("items", "reason"), [((), b"quota exceeded: b"), (((P.REQUEST_PROBLEM, 0),), b"")])
-def test_reasons_in_words_come_where_they_are_wanted(make_world, items, reason):  # MQTT-3.1.2-29
-    world = make_world(subscription_count_max=1)
-    peer = enter(world, b"c", *items)
-    assert peer.send(subscribe_5(1, (b"a", 0), (b"b", 0))).take() == [suback_5(1, 0, 0x97, reason=reason)]
-
-
-def test_reason_in_words_makes_no_answer_too_large(make_world):  # MQTT-3.9.2-1
-    world = make_world(subscription_count_max=1)
-    peer = enter(world, b"c", (P.PACKET_BYTES_MAX, 40))
-    peer.send(subscribe_5(1, (b"a", 0), (b"b" * 40, 0)))
-    assert peer.take() == [suback_5(1, 0, 0x97)]
-
-
-RETAINED_WORDS = b"quota exceeded: too many retained messages, or too long a one"
-
-
-@pytest.mark.parametrize(
-    ("items", "reason"),
-    [
-        ((), RETAINED_WORDS),
-        (((P.REQUEST_PROBLEM, 0),), b""),
-        (((P.PACKET_BYTES_MAX, 9 + len(RETAINED_WORDS)),), RETAINED_WORDS),
-        (((P.PACKET_BYTES_MAX, 8 + len(RETAINED_WORDS)),), b""),
-    ],
-)
-def test_refused_message_is_answered_in_words_where_they_are_wanted_and_have_room(make_world, items, reason):
-    world = make_world(retained_body_bytes_max=3)
-    world.client(b"s", (b"t", 0))
-    peer = enter(world, b"p", *items)
-    peer.send(*[publish_5(b"t", b"long", qos=qos, packet_id=qos, retain=True) for qos in (1, 2)])
-    peer.send(publish_5(b"t", b"1", qos=1, packet_id=3))
-    refused = [refusal_5(puback(1), 0x97, reason), refusal_5(pubrec(2), 0x97, reason)]
-    assert peer.take() == [*refused, puback(3)]
-
-
-@pytest.mark.parametrize(
-    ("prefix", "items", "client_id", "told"),
-    [
-        ("answers", ((P.REQUEST_RESPONSE, 1),), b"c/1+%", b"answers/c%2F1%2B%25"),
-        ("a/b", ((P.REQUEST_RESPONSE, 1),), "gerät".encode(), "a/b/gerät".encode()),
-        ("answers", ((P.REQUEST_RESPONSE, 0),), b"c", None),
-        ("answers", (), b"c", None),
-        ("", ((P.REQUEST_RESPONSE, 1),), b"c", None),
-    ],
-)
-def test_client_that_asks_is_told_below_what_it_may_be_answered(make_world, prefix, items, client_id, told):
-    world = make_world(response_prefix=prefix)  # MQTT-3.1.2-28
-    peer = world.dial().send(connect_5(client_id, properties=encoded(*items)))
-    _, _, found = connack_of(*peer.take())
-    assert found.texts.get(P.RESPONSE_INFORMATION) == told
-    if told is not None:
-        peer.send(subscribe_5(1, (told + b"/#", 0)), publish_5(told + b"/1", b"x"))
-        assert [one.topic for one in got(peer)] == [told + b"/1"]
-
-
-# Nobody subscribes
-
-UNHEARD = 0x10
-
-
-def test_message_that_no_queue_gets_is_acknowledged_so(world):  # MQTT-3.4.2-1, MQTT-3.5.2-1
-    peer = enter(world, b"p")
-    world.client(b"s", (b"heard/#", 0))
-    world.client(b"away", (b"kept", 1), clean=False).vanish()
-    topics = (b"heard/1", b"unheard", b"kept")
-    for retain in (False, True):
-        peer.send(*[publish_5(topic, b"x", qos=1, packet_id=i + 1, retain=retain) for i, topic in enumerate(topics)])
-        assert peer.take() == [puback(1), refusal_5(puback(2), UNHEARD), puback(3)]
-    peer.send(publish_5(b"unheard", b"x", qos=2, packet_id=9))
-    assert peer.take() == [refusal_5(pubrec(9), UNHEARD)]
-    assert peer.send(pubrel(9)).take() == [pubcomp(9)]
-    old = world.client(b"old")
-    assert old.send(publish(b"unheard", b"x", qos=1, packet_id=1)).take() == [puback(1)]
-
-
-def test_who_hears_what_waits_for_its_time_is_not_known(world):
-    peer = enter(world, b"p")
-    assert peer.send(publish_5(b"$delayed/5/unheard", b"x", qos=1, packet_id=1)).take() == [puback(1)]
-    assert peer.send(publish_5(b"$delayed/0/unheard", b"x", qos=1, packet_id=2)).take() == [
-        refusal_5(puback(2), UNHEARD)
-    ]
-
-
 # Flow
 
 
@@ -295,77 +206,6 @@ def test_message_too_large_for_one_costs_nobody_else_anything(world):  # MQTT-3.
     assert [len(one.body) for one in got(small)] == [10, 20]
     assert [len(one.body) for one in got(large)] == [10, 60, 20]
     assert world.counts.dropped == {"too_large_for_subscriber": 1}
-
-
-# SUBSCRIBE
-
-
-def test_subscription_identifier_comes_with_each_message(world):  # MQTT-3.3.4-3
-    subscriber = enter(world, b"s", (P.SESSION_EXPIRY, 100))
-    subscriber.send(subscribe_5(1, (b"t", 1), properties=encoded((P.SUBSCRIPTION_ID, 300))))
-    subscriber.send(subscribe_5(2, (b"#", 1), properties=encoded((P.SUBSCRIPTION_ID, 7))))
-    subscriber.take()
-    publisher = world.client(b"p").send(publish(b"t", b"x"))
-    assert sorted(one.properties.number(P.SUBSCRIPTION_ID, 0) for one in got(subscriber)) == [7, 300]
-    subscriber.vanish()
-    world.close()
-    world.open()
-    world.client(b"p").send(publish(b"t", b"y", qos=1, packet_id=1))
-    peer = world.dial().send(connect_5(b"s", clean=False))
-    assert sorted(one.properties.number(P.SUBSCRIPTION_ID, 0) for one in got(peer) if one.body == b"y") == [7, 300]
-    del publisher
-
-
-def test_own_messages_do_not_come_back_where_they_are_not_wanted(world):  # MQTT-3.8.3-3
-    peer = enter(world, b"c", filters=[(b"t", 0x04 | 1)])
-    other = enter(world, b"o", filters=[(b"t", 1)])
-    peer.send(publish_5(b"t", b"mine"))
-    other.send(publish_5(b"t", b"others"))
-    assert [one.body for one in got(peer)] == [b"others"]
-    assert [one.body for one in got(other)] == [b"mine", b"others"]
-
-
-def test_retain_flag_is_kept_where_that_is_wanted(world):  # MQTT-3.3.1-12, MQTT-3.3.1-13
-    keeps = enter(world, b"k", filters=[(b"t", 0x08 | 1)])
-    plain = enter(world, b"o", filters=[(b"t", 1)])
-    enter(world, b"p").send(publish_5(b"t", b"r", retain=True), publish_5(b"t", b"n"))
-    assert [(one.body, one.retain) for one in got(keeps)] == [(b"r", 1), (b"n", 0)]
-    assert [(one.body, one.retain) for one in got(plain)] == [(b"r", 0), (b"n", 0)]
-
-
-@pytest.mark.parametrize(("handling", "first", "second"), [(0x00, 1, 1), (0x10, 1, 0), (0x20, 0, 0)])
-@pytest.mark.parametrize("expiry_s", [0, 100])
-def test_retained_messages_come_as_the_subscription_says(world, handling, first, second, expiry_s):
-    enter(world, b"p").send(publish_5(b"t", b"r", retain=True, qos=1, packet_id=1))  # MQTT-3.3.1-9 to MQTT-3.3.1-11
-    peer = enter(world, b"c", (P.SESSION_EXPIRY, expiry_s))
-    counts = []
-    for _ in range(2):
-        messages = got(peer.send(subscribe_5(1, (b"t", handling | 1))))
-        peer.send(*[puback(one.packet_id) for one in messages])
-        counts.append(len(messages))
-    assert counts == [first, second]
-
-
-def test_filters_are_answered_with_their_reasons(make_world):
-    world = make_world(subscription_count_max=2)
-    peer = enter(world)
-    peer.send(subscribe_5(1, (b"a", 2), (b"b", 0), (b"c", 1)))
-    assert peer.take() == [suback_5(1, 2, 0, 0x97, reason=b"quota exceeded: c")]
-    peer.send(unsubscribe_5(2, b"a", b"z"))
-    assert peer.take() == [mqtt.packet(0xB0, b"\0\2\0\x00\x11")]
-
-
-def test_subscription_changes_its_options_and_keeps_its_place(world):  # MQTT-3.8.4-3
-    peer = enter(world, b"c", filters=[(b"t", 1)])
-    peer.send(subscribe_5(2, (b"t", 0x04 | 1)))
-    peer.take()
-    peer.send(publish_5(b"t", b"mine"))
-    world.client(b"p").send(publish(b"t", b"others"))
-    assert [one.body for one in got(peer)] == [b"others"]
-    peer.send(subscribe_5(2, (b"t", 0)))
-    peer.take()
-    peer.send(publish_5(b"t", b"mine"))
-    assert [one.body for one in got(peer)] == [b"mine"]
 
 
 # A disk that is low on room
