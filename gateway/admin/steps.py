@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from itertools import islice
 from time import perf_counter, thread_time
@@ -61,6 +62,17 @@ async def let_go(things: list[Any]) -> None:
     while things:
         del things[-CHUNK:]
         await steps.rest()
+
+
+async def do_all(work: Iterable[object]) -> None:
+    """Do all steps of work that is begun, also where nobody waits for it any more: the last ones at once then."""
+    steps = Steps()
+    left = iter(work)
+    try:
+        for _ in left:
+            await steps.rest()
+    finally:
+        deque(left, maxlen=0)
 
 
 async def walk_chunks(things: Iterable[Thing]) -> AsyncIterator[list[Thing]]:

@@ -28,6 +28,7 @@ from gateway.auth.credentials import (
     Refusal,
     Then,
 )
+from gateway.auth.known_users import KnownUsers
 from gateway.auth.login_log import tell_penalty
 from gateway.auth.open_ways import OpenWays
 from gateway.auth.password_checks import Attempt, PasswordChecks
@@ -38,7 +39,6 @@ from gateway.auth.rule_lists import RuleLists
 from gateway.auth.scram import ScramExchange
 from gateway.auth.settings_users import make_users, make_users_again
 from gateway.auth.stored_users import StoredUsers, Table
-from gateway.auth.strangers import Strangers
 from gateway.auth.token_logins import Keys, TokenLogins, read_keys
 from gateway.auth.tokens import Token
 from gateway.auth.topic_rights import TopicRights
@@ -89,9 +89,10 @@ class Authenticator:
         self.events = Events()  # that operators are told of
         self.stored = StoredUsers()
         self.on_changed: Callable[[], None] = _nothing  # users or permissions of the data folder
-        self._of_settings = make_users(settings, environment)
-        self.rules = RuleLists(settings.rules, self._note_stored)
-        self._strangers = Strangers(self._of_settings)
+        self.known = KnownUsers(make_users(settings, environment))
+        self._users = self.known.by_name
+        self.rules = RuleLists(settings.rules, partial(self._note_stored, is_all=True))
+        self._strangers = self.known.strangers
         self.keep_secret, self.explain = self._strangers.keep_secret, self._strangers.explain
         self._own: set[str] = set()  # users that are parts of the gateway
         self._key = os.urandom(32)
@@ -101,7 +102,7 @@ class Authenticator:
         self._checks = PasswordChecks(work, clock, self.penalties)
         self.passwords = self._checks.right
         self.tokens = TokenLogins(self._checks, clock, read_keys(settings.jwt, environment))
-        self.tokens.on_ended = self._note_ended
+        self.tokens.on_ended = lambda: self.on_changed()  # noqa: PLW0108 - another takes its place
         self.backends = BackendChain(clock, self.penalties)
         if settings.backends:
             self.backends.use(make_backends(settings, environment))
@@ -111,28 +112,27 @@ class Authenticator:
     def keep_users(self, table: Table) -> None:
         """Let users of a table in, too; one that the settings have is as the settings say."""
         self.stored = StoredUsers(table)
-        self.stored.on_changed = self._note_stored
+        self.stored.on_user_changed, self.stored.on_changed = self._change_user, self._note_stored
         self._change_users()
 
-    def _note_stored(self) -> None:
-        self._change_users()
-        self.on_changed()
+    def _change_user(self, name: str) -> None:
+        """Have a user of the data folder as it is now; it counts after `_note_stored`."""
+        known = self.known.change(name, self.stored.users.get(name))
+        self._book.change_user(name, None if known is None else known.may, self.stored.rows.get(name))
 
-    def _note_ended(self) -> None:
+    def _note_stored(self, *, is_all: bool = False) -> None:
+        if is_all or not self._book.count_users():
+            self._change_rights()
         self.on_changed()
 
     def _change_users(self) -> None:
-        """Go by the users of the settings and of the data folder."""
-        stored = {name: user.shut_out() if user.is_disabled else user for name, user in self.stored.users.items()}
-        self._users = {**stored, **self._of_settings}
-        self.has_scram = any(user.verifier is not None for user in self._users.values())  # so it may be offered
-        self._strangers.follow(self._users)
+        self.known.follow(self.stored.users)
         self._change_rights()
 
     def _change_rights(self) -> None:
         """Go by the rules of the settings, what the users may do at all, and their permissions."""
         accounts = {name: user.may for name, user in self._users.items()}
-        self._book.change(self.rules.all, accounts, self.stored.rows, allows=self._settings.default == "allow")
+        self._book.change(self.rules.all, accounts, dict(self.stored.rows), allows=self._settings.default == "allow")
 
     def _make_identity(self, user: str, who: Credentials, account: User | None = None) -> Identity:
         may = self._book.make(user, client=who.client, host=who.host, door=who.protocol)
@@ -269,11 +269,11 @@ class Authenticator:
 
     def users(self) -> list[User]:
         """Return all users, also those of the data folder, and the disabled ones as they are kept."""
-        return list({**self.stored.users, **self._of_settings}.values())
+        return list({**self.stored.users, **self.known.of_settings}.values())
 
     def is_of_settings(self, user: str) -> bool:
         """Return whether a user is the settings' to change."""
-        return user in self._of_settings
+        return user in self.known.of_settings
 
     def find_tags(self, user: str, token: Token | None = None) -> Sequence[str]:
         """Return what a user that came in, perhaps by a token, is at the admin API."""
@@ -304,7 +304,7 @@ class Authenticator:
         refused now, or may read less.
         """
         for name, user in list(users.items()):
-            known = self._of_settings.get(name)
+            known = self.known.of_settings.get(name)
             if known is not None and known.comes_in_as(user):
                 known.may, known.tags = user.may, user.tags
                 users[name] = known
@@ -312,7 +312,7 @@ class Authenticator:
         self._settings = self._open.settings = settings
         self.penalties.use(settings.penalty)
         self.quotas.use(settings)
-        self._of_settings = users
+        self.known.of_settings = users
         self._change_users()
 
     def may_stay(self, protocol: str, identity: Identity) -> bool:
@@ -341,7 +341,7 @@ class Authenticator:
         Raises:
             SettingsError: As the function `make_users`.
         """
-        return make_users_again(settings, environment, self._settings, self._of_settings)
+        return make_users_again(settings, environment, self._settings, self.known.of_settings)
 
     def read(self, settings: AuthSettings, environment: Mapping[str, str]) -> WaysIn:
         """Return what is made of other settings; slow.

@@ -121,7 +121,7 @@ def offered_proofs(authenticator: Authenticator, ways: Ways = None) -> tuple[str
     """Return the mechanisms that a client could come in by now, at a listener with these ways in."""
     has_users, has_tokens = (ways is None or way in ways for way in (USERS, JWT))
     found = (
-        (scram.METHOD, has_users and authenticator.has_scram),
+        (scram.METHOD, has_users and authenticator.known.has_scram),
         (bearer.METHOD, has_tokens and authenticator.tokens.is_on),
     )
     return tuple(method for method, is_offered in found if is_offered)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from core.cache_budget import CacheBudget
 from gateway.auth.judge import Judge
@@ -29,6 +29,7 @@ VIEWS_MAX = 4_096  # that are remembered, by user and groups; chosen: a fleet ha
 
 
 MANY = 1_000  # rules that are made, and indexed, in steps
+Thing = TypeVar("Thing")
 Written = RuleDraft | Sequence[Rule]  # rules that are to be made, or are
 CallLater = Callable[[int, Callable[[], None]], None]
 
@@ -92,7 +93,9 @@ class RuleBook(Rights):
         "_accounts",
         "_allows",
         "_call_later",
+        "_gathered",
         "_has_failed",
+        "_is_behind",
         "_lost",
         "_lost_all",
         "_lost_users",
@@ -110,34 +113,36 @@ class RuleBook(Rights):
         super().__init__(caches)
         self._rules = make_whole(())
         self._written: Written = self._rules.all  # what they were made of
-        self._accounts: Mapping[str, Account] = {}
+        self._accounts: dict[str, Account] = {}
         self._allows = True
         self._lost: list[Rule] = []  # with the last change
         self._lost_all = False
         self._lost_users: set[str] = set()
-        self._rows: Mapping[str, UserRows] = {}
+        self._is_behind = False  # users changed that this does not know of
+        self._gathered: set[str] = set()  # of `change_user`, since the last change that counts
+        self._rows: dict[str, UserRows] = {}
         self._call_later: CallLater | None = None  # None: changes are in force before they return
         self._on_whole: Callable[[], None] = _nothing
         self._wanted: RuleChange | None = None  # those to come
         self._has_failed = False  # those of the last change do not count: their index could not be made
-        self._pending: tuple[Mapping[str, Account], Mapping[str, UserRows] | None, bool] = ({}, None, False)
+        self._pending: tuple[dict[str, Account], dict[str, UserRows] | None, bool] = ({}, None, False)
         self._waiting: list[asyncio.Event] = []
         self._views: dict[tuple[str, tuple[str, ...] | None], View] = {}  # of newcomers that differ in nothing else
 
     def change(
         self,
         rules: Written,
-        accounts: Mapping[str, Account],
-        rows: Mapping[str, UserRows] | None = None,
+        accounts: dict[str, Account],
+        rows: dict[str, UserRows] | None = None,
         *,
         allows: bool,
     ) -> None:
-        """Go by other rules, users and permissions from the next question on.
+        """Go by other rules, users and permissions from the next question on; both dicts are the book's from then on.
 
         Where `index_in_steps` was called, many new rules, and what came with them, count once they are `whole`; the old
         ones count meanwhile.
         """
-        wanted = self._wanted
+        wanted, self._is_behind = self._wanted, False
         if wanted is not None and rules is wanted.written:  # users alone are others: at once, no more than they may now
             self._pending = (accounts, rows, allows)
             self._change(None, accounts, rows, allows=allows and self._allows)
@@ -152,6 +157,36 @@ class RuleBook(Rights):
             wanted = RuleChange(rules, self._rules)
             self._wanted, self._pending = wanted, (accounts, rows, allows)
             self._call_later(0, partial(self._step, wanted, wanted.steps(has_index=True)))
+
+    def change_user(self, user: str, account: Account | None, rows: UserRows | None) -> None:
+        """Have a user as it is now, None where it is not there or was given nothing; it counts after `count_users`."""
+        if self._wanted is not None or self._has_failed:
+            self._is_behind = True
+            return
+        before = self._rows.get(user)
+        if before is not rows and (before is None or self._reads_less(user, before, account, rows)):
+            self._gathered.add(user)
+        _set(self._accounts, user, account)
+        _set(self._rows, user, rows)
+
+    def _reads_less(self, user: str, before: UserRows, account: Account | None, rows: UserRows | None) -> bool:
+        had = _in_force(before, is_account=user in self._accounts, allows=self._allows)
+        after = UserRows("", {}, {}) if rows is None else rows
+        return _in_force(after, is_account=account is not None, allows=self._allows).reads_less_than(had)
+
+    def count_users(self) -> bool:
+        """Go by the users that were changed one by one, from the next question on.
+
+        Returns:
+            Whether they count. If not, rules are still to come: all that there is now is to be given by `change`.
+        """
+        if self._is_behind or self._wanted is not None or self._has_failed:
+            return False
+        self._lost, self._lost_all = [], False
+        self._lost_users, self._gathered = self._gathered, set()
+        self._views.clear()
+        self.version += 1
+        return True
 
     def _make_now(self, rules: Written) -> RuleChange | None:
         """Return rules that can count, None where the same rules count already."""
@@ -228,13 +263,13 @@ class RuleBook(Rights):
     def _change(
         self,
         change: RuleChange | None,
-        accounts: Mapping[str, Account],
-        rows: Mapping[str, UserRows] | None,
+        accounts: dict[str, Account],
+        rows: dict[str, UserRows] | None,
         *,
         allows: bool,
     ) -> None:
         """Go by rules that are made; None: by those that there are."""
-        before, after, nothing = self._rows, rows or {}, UserRows("", {}, {})
+        before, after, nothing = self._rows, {} if rows is None else rows, UserRows("", {}, {})
         changed = [user for user in {**before, **after} if before.get(user) is not after.get(user)]
         lost_users = {user for user in changed if user not in before}
         for user in set(changed) - lost_users:
@@ -245,7 +280,7 @@ class RuleBook(Rights):
         if change is not None:
             self._rules, self._written = change.rules, change.written
         self._lost = [] if change is None else change.lost
-        self._rows, self._lost_users = after, lost_users
+        self._rows, self._lost_users, self._gathered = after, lost_users | self._gathered, set()
         self._lost_all = self._allows and not allows
         self._accounts = accounts
         self._allows = allows
@@ -308,6 +343,13 @@ class RuleBook(Rights):
         if since < self.version - 1 or self._lost_all or (subject.groups is None and subject.user in self._lost_users):
             return True
         return any(rule.is_for(subject, groups) for rule in self._lost)
+
+
+def _set(things: dict[str, Thing], user: str, thing: Thing | None) -> None:
+    if thing is None:
+        things.pop(user, None)
+    else:
+        things[user] = thing
 
 
 def _in_force(rows: UserRows, *, is_account: bool, allows: bool) -> UserRows:

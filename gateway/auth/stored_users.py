@@ -6,6 +6,7 @@ What is not said of a user, virtual host or exchange is not there; each change i
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
@@ -42,8 +43,10 @@ class StoredUsers:
         self.names: dict[str, dict[str, NameRow]] = {}  # by user and virtual host
         self.keys: dict[str, dict[tuple[str, str], KeyRow]] = {}  # by user, virtual host and exchange
         self.rows: dict[str, UserRows] = {}  # of users that are here, or were given permissions
+        self.on_user_changed: Callable[[str], None] = _nobody  # each of them, and then ...
         self.on_changed: Callable[[], None] = _nothing
         self.on_deleted: Callable[[str], None] = _nobody  # the user of that name
+        self._leaving: dict[str, Iterator[None]] = {}  # what is left to be done of deletions, by user
         self._table = table
         for key, value in () if table is None else list(table.items()):
             kind, user, *parts = json.loads(key)
@@ -57,8 +60,10 @@ class StoredUsers:
         for user in {*self.users, *self.names, *self.keys}:
             self._gather(user)
 
-    def put_user(self, name: str, kept: str, tags: tuple[str, ...], secret: str = "") -> None:
+    def put_user(self, name: str, kept: str, tags: tuple[str, ...], secret: str = "", *, is_told: bool = True) -> None:
         """Make or change a user; `kept` is a password hash, empty: no password is right. A disabled one stays so.
+
+        It counts at once, or, as with all changes that are not told, after `tell`.
 
         Raises:
             PasswordHashError: The hash is none.
@@ -66,51 +71,74 @@ class StoredUsers:
         if kept:
             parse_hash(kept)
         known = self.users.get(name)
-        self._keep_user(name, kept, tags, secret, is_disabled=known is not None and known.is_disabled)
+        is_disabled = known is not None and known.is_disabled
+        self._keep_user(name, kept, tags, secret, is_disabled=is_disabled, is_told=is_told)
 
-    def disable_user(self, name: str, *, is_disabled: bool) -> None:
+    def disable_user(self, name: str, *, is_disabled: bool, is_told: bool = True) -> None:
         """Let nobody in as a user that is there, or let the user in again; all else of it stays."""
         known = self.users[name]
-        self._keep_user(name, known.kept, known.tags, known.secret.decode(), is_disabled=is_disabled)
+        secret = known.secret.decode()
+        self._keep_user(name, known.kept, known.tags, secret, is_disabled=is_disabled, is_told=is_told)
 
-    def _keep_user(self, name: str, kept: str, tags: tuple[str, ...], secret: str, *, is_disabled: bool) -> None:
+    def _keep_user(
+        self, name: str, kept: str, tags: tuple[str, ...], secret: str, *, is_disabled: bool, is_told: bool
+    ) -> None:
+        self._finish_deletion(name)
         said = {"hash": kept, "tags": list(tags), "secret": secret, **({"disabled": True} if is_disabled else {})}
         self.users[name] = _make_user(name, said)
         self._put([USER, name], said)
-        self._tell(name)
+        self._maybe_tell(name, is_told=is_told)
 
-    def delete_user(self, name: str) -> bool:
-        """Remove a user with the permissions; False where there is none."""
+    def delete_user(self, name: str) -> Iterator[None] | None:
+        """Remove a user with the permissions, from now on; None where there is none.
+
+        Returns:
+            Steps in which that is written down: a process that is killed before the last has the user again.
+        """
         if self.users.pop(name, None) is None:
-            return False
-        self._delete([USER, name])
-        for vhost in list(self.names.get(name, ())):
-            self._drop_names(name, vhost)
-        for key in list(self.keys.get(name, ())):
-            self._drop_keys(name, key)
-        self._tell(name)
+            return None
+        names, keys = list(self.names.pop(name, ())), list(self.keys.pop(name, ()))
+        self._leaving[name] = steps = self._write_deletion(name, names, keys)
+        self._maybe_tell(name, is_told=True)
         self.on_deleted(name)
-        return True
+        return steps
 
-    def set_names(self, vhost: str, user: str, row: NameRow) -> None:
+    def _write_deletion(self, name: str, names: list[str], keys: list[tuple[str, str]]) -> Iterator[None]:
+        """Delete the rows of a user that is no more; first those without which nothing is allowed."""
+        for vhost in names:
+            self._delete([NAMES, name, vhost])
+            yield
+        for key in keys:
+            self._delete([KEYS, name, *key])
+            yield
+        self._delete([USER, name])
+        self._leaving.pop(name, None)
+
+    def _finish_deletion(self, name: str) -> None:
+        """Have nothing left of the last user of a name, before another one has it."""
+        deque(self._leaving.pop(name, ()), maxlen=0)
+
+    def set_names(self, vhost: str, user: str, row: NameRow, *, is_told: bool = True) -> None:
         """Set what a user may do in a virtual host."""
+        self._finish_deletion(user)
         self.names.setdefault(user, {})[vhost] = row
         self._put([NAMES, user, vhost], row._asdict())
-        self._tell(user)
+        self._maybe_tell(user, is_told=is_told)
 
     def clear_names(self, vhost: str, user: str) -> bool:
         """Take that back; False where there is none."""
         if vhost not in self.names.get(user, ()):
             return False
         self._drop_names(user, vhost)
-        self._tell(user)
+        self._maybe_tell(user, is_told=True)
         return True
 
-    def set_keys(self, vhost: str, user: str, exchange: str, row: KeyRow) -> None:
+    def set_keys(self, vhost: str, user: str, exchange: str, row: KeyRow, *, is_told: bool = True) -> None:
         """Set which routing keys of an exchange a user may use."""
+        self._finish_deletion(user)
         self.keys.setdefault(user, {})[vhost, exchange] = row
         self._put([KEYS, user, vhost, exchange], row._asdict())
-        self._tell(user)
+        self._maybe_tell(user, is_told=is_told)
 
     def clear_keys(self, vhost: str, user: str, exchange: str | None = None) -> bool:
         """Take that back, of all exchanges where none is named; False where there is none."""
@@ -118,14 +146,36 @@ class StoredUsers:
         for key in found:
             self._drop_keys(user, key)
         if found:
-            self._tell(user)
+            self._maybe_tell(user, is_told=True)
         return bool(found)
 
-    def drop_vhost(self, vhost: str) -> None:
-        """Take all permissions in a virtual host back: it is deleted."""
-        for user in {*self.names, *self.keys}:
-            self.clear_names(vhost, user)
-            self.clear_keys(vhost, user)
+    def drop_vhost(self, vhost: str) -> Iterator[None]:
+        """Take all permissions in a virtual host back, in steps: it is deleted. Those given from now on stay."""
+        names = [(user, rows[vhost]) for user, rows in self.names.items() if vhost in rows]
+        keys = [(user, key, row) for user, rows in self.keys.items() for key, row in rows.items() if key[0] == vhost]
+        changed: dict[str, None] = {}
+        for user, names_row in names:
+            if self.names.get(user, {}).get(vhost) is names_row:
+                self._drop_names(user, vhost)
+                changed[user] = None
+            yield
+        for user, key, keys_row in keys:
+            if self.keys.get(user, {}).get(key) is keys_row:
+                self._drop_keys(user, key)
+                changed[user] = None
+            yield
+        yield from self.tell(changed)
+
+    def tell(self, users: dict[str, None]) -> Iterator[None]:
+        """Have changes of users count, all with the last step; each user is taken out of `users` when it is told."""
+        is_any = bool(users)
+        while users:
+            user, _ = users.popitem()
+            self._gather(user)
+            self.on_user_changed(user)
+            yield
+        if is_any:
+            self.on_changed()
 
     def _drop_names(self, user: str, vhost: str) -> None:
         del self.names[user][vhost]
@@ -138,9 +188,9 @@ class StoredUsers:
     def _gather(self, user: str) -> None:
         names, keys = self.names.get(user, {}), self.keys.get(user, {})
         if user in self.users or names or keys:
-            self.rows = {**self.rows, user: UserRows(user, names, keys)}
+            self.rows[user] = UserRows(user, names, keys)
         else:
-            self.rows = {name: rows for name, rows in self.rows.items() if name != user}
+            self.rows.pop(user, None)
 
     def _put(self, key: list[str], value: dict[str, Any]) -> None:
         if self._table is not None:
@@ -150,9 +200,9 @@ class StoredUsers:
         if self._table is not None:
             self._table.delete(json.dumps(key).encode())
 
-    def _tell(self, user: str) -> None:
-        self._gather(user)
-        self.on_changed()
+    def _maybe_tell(self, user: str, *, is_told: bool) -> None:
+        if is_told:
+            deque(self.tell({user: None}), maxlen=0)
 
 
 def _make_user(name: str, said: dict[str, Any]) -> User:

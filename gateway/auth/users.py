@@ -12,13 +12,12 @@ import binascii
 import hashlib
 import hmac
 import os
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from gateway.auth import scram
 from gateway.auth.argon2_hashes import ARGON2, Argon2Hash, derive_argon2, parse_argon2, write_argon2
 from gateway.auth.rule_book import Account
-from gateway.auth.scram import ROUNDS, Verifier
+from gateway.auth.scram import Verifier
 
 SCRYPT_N = 2**14  # with r 8 about 40 ms and 16 MiB a check
 SCRYPT_R = 8  # RFC 7914, section 2
@@ -222,13 +221,3 @@ class User:
     def check(self, password: bytes) -> bool:
         """Return whether `password` is this user's; slow on purpose."""
         return check_password(password, self.kept)
-
-
-def find_rounds(users: Mapping[str, User]) -> list[int]:
-    """Return how many rounds keys for SCRAM have here."""
-    return sorted({user.verifier.rounds for user in users.values() if user.verifier is not None}) or [ROUNDS]
-
-
-def make_decoys(users: Mapping[str, User]) -> list[str]:
-    """Return a decoy for the hash of each user that has one."""
-    return [make_decoy(user.kept) for user in users.values() if user.kept]

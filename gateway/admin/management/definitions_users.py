@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Annotated, TypeVar
@@ -91,7 +92,7 @@ class UserPlan:
         self.counts: dict[str, int] = {}
         self._stored = stored
         self._is_of_settings = is_of_settings
-        self._work: list[Callable[[], None]] = []
+        self._work: list[tuple[str, Callable[[], object]]] = []  # each with the user
         self._names: set[str] = set()
 
     def check(self, sections: Mapping[str, list[object]], knows_vhost: Callable[[str], bool]) -> Iterator[None]:
@@ -115,10 +116,16 @@ class UserPlan:
             yield
 
     def carry_out(self) -> Iterator[None]:
-        """Make what is not as the file says, in steps."""
-        for work in self._work:
-            work()
-            yield
+        """Make what is not as the file says, in steps; all that was made counts with the last one, or at an error."""
+        changed: dict[str, None] = {}
+        try:
+            for user, work in self._work:
+                work()
+                changed[user] = None
+                yield
+            yield from self._stored.tell(changed)
+        finally:
+            deque(self._stored.tell(changed), maxlen=0)
 
     def _take_user(self, said: SaidUser) -> None:
         what = f"user '{said.name}'"
@@ -139,9 +146,9 @@ class UserPlan:
         self._names.add(said.name)
         self._count("users")
         if found is None or (found.kept, found.tags) != (kept, tags):
-            self._work.append(lambda: self._stored.put_user(said.name, kept, tags, secret))
+            self._add(said.name, partial(self._stored.put_user, said.name, kept, tags, secret, is_told=False))
         if said.lmq_disabled:
-            self._work.append(lambda: self._stored.disable_user(said.name, is_disabled=True))
+            self._add(said.name, partial(self._stored.disable_user, said.name, is_disabled=True, is_told=False))
         self._take_limits(said, what)
 
     def _take_limits(self, said: SaidUser, what: str) -> None:
@@ -153,7 +160,7 @@ class UserPlan:
             elif fault or not isinstance(value, int):
                 self.left_out.append(f"limit '{name}' of {what}: {fault}")
             elif before.get(name) != value:
-                self._work.append(partial(self._quotas.set, said.name, name, value))
+                self._add(said.name, partial(self._quotas.set, said.name, name, value))
 
     def _take_names(self, said: SaidNames) -> None:
         what = f"permissions of user '{said.user}' in vhost '{said.vhost}'"
@@ -161,7 +168,7 @@ class UserPlan:
             row = NameRow(*(self._sound(each, what) for each in (said.configure, said.write, said.read)))
             self._count("permissions")
             if self._stored.names.get(said.user, {}).get(said.vhost) != row:
-                self._work.append(lambda: self._stored.set_names(said.vhost, said.user, row))
+                self._add(said.user, partial(self._stored.set_names, said.vhost, said.user, row, is_told=False))
 
     def _take_keys(self, said: SaidKeys) -> None:
         what = f"topic permissions of user '{said.user}' at exchange '{said.exchange}' in vhost '{said.vhost}'"
@@ -169,7 +176,8 @@ class UserPlan:
             row = KeyRow(*(self._sound(each, what) for each in (said.write, said.read)))
             self._count("topic_permissions")
             if self._stored.keys.get(said.user, {}).get((said.vhost, said.exchange)) != row:
-                self._work.append(lambda: self._stored.set_keys(said.vhost, said.user, said.exchange, row))
+                where = (said.vhost, said.user, said.exchange)
+                self._add(said.user, partial(self._stored.set_keys, *where, row, is_told=False))
 
     def _may_have(self, user: str, what: str) -> bool:
         if user == GUEST:
@@ -195,6 +203,9 @@ class UserPlan:
             self.left_out.append(f"{what}: {expression!r} {error}; nothing matches in its place")
             return NOTHING
         return expression
+
+    def _add(self, user: str, work: Callable[[], object]) -> None:
+        self._work.append((user, work))
 
     def _count(self, section: str) -> None:
         self.counts[section] = self.counts.get(section, 0) + 1

@@ -178,14 +178,14 @@ async def _clear_keys(
 
 
 def _names(view: AdminView) -> Iterator[Item]:
-    for user, rows in view.authenticator.stored.names.items():
-        for vhost, row in rows.items():
+    for user, rows in list(view.authenticator.stored.names.items()):
+        for vhost, row in list(rows.items()):
             yield {"user": user, "vhost": vhost, **row._asdict()}
 
 
 def _keys(view: AdminView) -> Iterator[Item]:
-    for user, rows in view.authenticator.stored.keys.items():
-        for (vhost, exchange), row in rows.items():
+    for user, rows in list(view.authenticator.stored.keys.items()):
+        for (vhost, exchange), row in list(rows.items()):
             yield {"user": user, "vhost": vhost, "exchange": exchange, **row._asdict()}
 
 

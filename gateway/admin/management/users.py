@@ -19,6 +19,7 @@ from gateway.admin.management.keeping import keep
 from gateway.admin.management.listing import Asked, Item, Kind, answer_list
 from gateway.admin.paths import PathName
 from gateway.admin.routes import Routes
+from gateway.admin.steps import Steps, do_all
 from gateway.admin.view import AdminView, View
 from gateway.auth.credentials import OWN_PREFIX
 from gateway.auth.settings_users import SECRET_LENGTH_MIN
@@ -99,8 +100,10 @@ async def delete_users(view: View, administrator: Administrator, said: NamesBody
     del administrator
     for name in said.users:
         _check_ours(view, name)
+    steps = Steps()
     for name in said.users:
-        view.authenticator.stored.delete_user(name)
+        await do_all(view.authenticator.stored.delete_user(name) or ())
+        await steps.rest()
     await keep(view.broker)
 
 
@@ -136,8 +139,10 @@ async def delete_user(view: View, administrator: Administrator, name: PathName) 
     """Delete a user with the permissions; its connections are closed."""
     del administrator
     _check_ours(view, name)
-    if not view.authenticator.stored.delete_user(name):
+    steps = view.authenticator.stored.delete_user(name)
+    if steps is None:
         raise not_found(f"no user '{name}'")
+    await do_all(steps)
     await keep(view.broker)
 
 
@@ -221,7 +226,8 @@ def get_user(view: AdminView, name: str) -> User:
     Raises:
         HTTPException: 404: There is none of that name.
     """
-    found = next((user for user in all_users(view) if user.name == name), None)
+    authenticator = view.authenticator
+    found = authenticator.known.of_settings.get(name) or authenticator.stored.users.get(name)
     if found is None:
         raise not_found(f"no user '{name}'")
     return found

@@ -7,6 +7,7 @@ Source: docs/protocols/rocketmq.md, "Users and access lists".
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 
@@ -70,7 +71,9 @@ class AccessUsers:
     def delete(self, request: Command, peer: AdminPeer) -> None:
         """Delete a user with all that was allowed to it; harmless where there is none."""
         actor, name = get_administrator(peer), self._get_name(request)
-        if self._authenticator.stored.delete_user(name):
+        steps = self._authenticator.stored.delete_user(name)
+        if steps is not None:
+            deque(steps, maxlen=0)
             self._on_deleted(name)
             actor.tell(Kind.USER_DELETED, name=name)
         self._broker.when_kept(partial(answer_kept, request, peer))

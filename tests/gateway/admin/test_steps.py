@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from gateway.admin import steps
-from gateway.admin.steps import PatientSteps, walk
+from gateway.admin.steps import PatientSteps, do_all, walk
 
 pytestmark = pytest.mark.asyncio
 
@@ -25,6 +25,21 @@ async def test_a_walk_gives_what_was_found_and_lets_others_have_their_turn(monke
     other.cancel()
     assert found == [number for number in range(300) if number % 3]
     assert turns >= 300 // 3 + 200 // steps.LOOKS
+
+
+async def test_work_that_is_begun_is_done_in_turns_and_at_once_where_nobody_waits_any_more(monkeypatch):
+    monkeypatch.setattr(steps, "STEP_S", 0.0)
+    done = []
+    task = asyncio.create_task(do_all(done.append(number) for number in range(100)))
+    while len(done) < 3:
+        await asyncio.sleep(0)
+    assert len(done) < 10
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert done == list(range(100))
+    await do_all(done.append(number) for number in range(100))
+    assert len(done) == 200
 
 
 async def test_steps_cost_what_they_did_and_not_what_others_did_meanwhile(monkeypatch):

@@ -69,12 +69,11 @@ def test_name_that_is_not_known_is_wrong_once_there_are_users_and_after_the_last
     table = MemoryTable()
     site = Site()
     site.auth.keep_secret(table)
+    site.auth.keep_users(MemoryTable())
     site.auth.stored.put_user("ann", kept, ())
-    site.auth._note_stored()
     assert site.answer("mqtt", "bob", b"anything", FAR) is Refusal.WRONG
     assert site.answer("rocketmq", "bob", None, FAR) is Refusal.WRONG
     site.auth.stored.delete_user("ann")
-    site.auth._note_stored()
     assert site.answer("mqtt", "ann", b"anything", FAR) is Refusal.WRONG
     assert site.user("mqtt", None, None, FAR) == ""
     again = Site()

@@ -31,6 +31,47 @@ def test_decoys_are_like_the_users_that_there_are_now():
     assert strangers.make("x").kept.startswith("scrypt$2$1$1$")
 
 
+def test_decoys_follow_users_one_by_one():
+    known = _users(quick_hash("secret"), hash_for_scram("secret", 4_096), "", hash_for_scram("secret", 8_192))
+    users = {}
+    strangers = Strangers(users)
+
+    def note(name, after):
+        before = users.pop(name, None)
+        if after is not None:
+            users[name] = after
+        strangers.note(name, before, after)
+
+    def kinds():
+        return {strangers.make(f"stranger {number}").kept.split("$")[0] for number in range(60)}
+
+    def rounds():
+        return {strangers.find_verifier(users, f"stranger {number}").rounds for number in range(60)}
+
+    usual, hashes = rounds(), {"scrypt", "scram-sha-256"}
+    for name, expected, asked in (
+        ("u0", {"scrypt"}, usual),
+        ("u1", hashes, {4_096}),
+        ("u2", hashes, {4_096}),
+        ("u3", hashes, {4_096, 8_192}),
+    ):
+        note(name, known[name])
+        assert (kinds(), rounds(), strangers.had_users) == (expected, asked, True)
+        assert strangers.have_scram is (name in {"u1", "u2", "u3"})
+    for name, expected, asked in (
+        ("u1", hashes, {8_192}),
+        ("u0", {"scram-sha-256"}, {8_192}),
+        ("u3", {"scram-sha-256"}, usual),
+        ("u2", {"scram-sha-256"}, usual),
+    ):
+        note(name, None)
+        assert (kinds(), rounds()) == (expected, asked)
+    assert not strangers.have_scram
+    note("u0", known["u1"])
+    note("u0", known["u0"])
+    assert (kinds(), rounds()) == ({"scrypt"}, usual)
+
+
 def test_what_an_unknown_name_is_asked_for_is_the_same_after_a_restart():
     table = MemoryTable()
     first, second, other = (Strangers({}) for _ in range(3))

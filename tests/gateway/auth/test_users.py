@@ -6,21 +6,17 @@ import hashlib
 import pytest
 
 from gateway.auth.permissions import ALL
-from gateway.auth.scram import ROUNDS
 from gateway.auth.users import (
     PasswordHashError,
     User,
     check_password,
-    find_rounds,
     hash_password,
     make_decoy,
-    make_decoys,
     make_usual_decoy,
     parse_hash,
     read_rabbitmq_hash,
     write_rabbitmq_hash,
 )
-from tests.support.logins import quick_hash
 
 
 def test_password_is_right_against_its_own_hash_only():
@@ -130,12 +126,3 @@ def test_what_is_no_hash_of_rabbitmq_is_refused(text, algorithm):
 def test_other_hashes_are_told_as_they_are_kept():
     assert write_rabbitmq_hash("scrypt$2$1$1$a$b") == ("scrypt$2$1$1$a$b", "lmq_scrypt")
     assert write_rabbitmq_hash("") == ("", "")
-
-
-def test_decoys_are_for_the_users_that_have_a_password():
-    users = {"ann": User("ann", ALL, quick_hash("x")), "bob": User("bob", ALL, "")}
-    (decoy,) = make_decoys(users)
-    assert decoy != users["ann"].kept
-    assert decoy.startswith("scrypt$2$1$1$")
-    assert find_rounds(users) == [ROUNDS]
-    assert make_decoys({}) == []

@@ -5,6 +5,7 @@ import hashlib
 
 import pytest
 
+from core.errors import DiskFullError
 from gateway.admin.management.definitions_plan import DefinitionsError
 from gateway.admin.management.definitions_users import UserPlan, tell_users
 from gateway.auth.stored_users import StoredUsers
@@ -12,6 +13,7 @@ from gateway.auth.user_quotas import UserQuotas
 from gateway.auth.users import check_password, hash_password
 from gateway.regex import compile_regex
 from gateway.settings.models import AuthSettings
+from tests.support.stores import Rows
 
 SALT = b"salt"
 HASH = base64.b64encode(SALT + hashlib.sha256(SALT + b"secret").digest()).decode()
@@ -44,9 +46,36 @@ def test_users_of_rabbitmq_come_in_with_their_passwords_and_go_out_as_they_came(
     for _ in range(2):
         plan = run(stored, FILE)
         assert (plan.counts, plan.left_out) == ({"users": 1, "permissions": 1, "topic_permissions": 1}, [])
-    assert len(changes) == 3
+    assert len(changes) == 1  # of all that a file has, and of nothing
     assert check_password(b"secret", stored.users["bob"].kept)
     assert told(stored) == FILE
+
+
+@pytest.mark.parametrize("is_broken_off", [True, False])
+def test_what_an_import_has_made_counts_also_where_it_does_not_come_to_its_end(is_broken_off):
+    class Full(Rows):
+        def put(self, key, value):
+            if key.startswith(b'["t"'):
+                raise DiskFullError("/data")
+            super().put(key, value)
+
+    changes = []
+    stored = StoredUsers(Rows() if is_broken_off else Full())
+    stored.on_user_changed = changes.append
+    stored.on_changed = lambda: changes.append("all")
+    plan = UserPlan(stored, UserQuotas(AuthSettings(), int), bool)
+    list(plan.check(FILE, lambda vhost: vhost == "/"))
+    steps = plan.carry_out()
+    if is_broken_off:
+        next(steps)
+        next(steps)
+        assert changes == []
+        steps.close()
+    else:
+        with pytest.raises(DiskFullError):
+            list(steps)
+    assert changes == ["bob", "all"]
+    assert stored.rows["bob"].may_enter("/")
 
 
 def test_hash_that_rabbitmq_does_not_read_is_told_beside_an_empty_one():
