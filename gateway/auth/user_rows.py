@@ -62,12 +62,14 @@ class UserRows:
     def reads_less_than(self, other: UserRows) -> bool:
         """Return whether something that `other` may read may not be read by these; yes where that is not known."""
         for vhost, row in other._names.items():
-            if vhost not in self._names or self._names[vhost].read != row.read:
+            ours = self._names.get(vhost)
+            if ours is not row and (ours is None or ours.read != row.read):
                 return True
-        read = {key: row.read for key, row in other._keys.items()}
-        return any(read.get(key) != row.read for key, row in self._keys.items()) or any(
-            key in self._keys and self._keys[key].read != expression for key, expression in read.items()
-        )
+        for key, keys_row in self._keys.items():  # where there is none, all keys may be read
+            theirs = other._keys.get(key)
+            if theirs is not keys_row and (theirs is None or theirs.read != keys_row.read):
+                return True
+        return False
 
     def may_enter(self, vhost: str) -> bool:
         """Return whether there are permissions in a virtual host."""

@@ -47,7 +47,7 @@ class KeysBody(BaseModel):
 async def list_permissions(view: View, administrator: Administrator, asked: Asked) -> Response:
     """All permissions."""
     del administrator
-    return await answer_list(asked, KIND, list(_names(view)))
+    return await answer_list(asked, KIND, _names(view))
 
 
 @PERMISSIONS.get("/vhosts/{vhost}/permissions")
@@ -55,7 +55,7 @@ async def list_permissions_in(view: View, administrator: Administrator, vhost: P
     """The permissions in a virtual host."""
     del administrator
     name = get_vhost(view, vhost).name
-    return await answer_list(asked, KIND, [one for one in _names(view) if one["vhost"] == name])
+    return await answer_list(asked, KIND, _names(view, vhost=name))
 
 
 @PERMISSIONS.get("/users/{user}/permissions")
@@ -63,7 +63,7 @@ async def list_permissions_of(view: View, administrator: Administrator, user: Pa
     """The permissions of a user."""
     del administrator
     _check_user(view, user)
-    return await answer_list(asked, KIND, [one for one in _names(view) if one["user"] == user])
+    return await answer_list(asked, KIND, _names(view, user))
 
 
 @PERMISSIONS.get("/permissions/{vhost}/{user}")
@@ -105,7 +105,7 @@ async def clear_permissions(view: View, administrator: Administrator, vhost: Pat
 async def list_topic_permissions(view: View, administrator: Administrator, asked: Asked) -> Response:
     """All permissions on routing keys."""
     del administrator
-    return await answer_list(asked, KIND, list(_keys(view)))
+    return await answer_list(asked, KIND, _keys(view))
 
 
 @PERMISSIONS.get("/vhosts/{vhost}/topic-permissions")
@@ -115,7 +115,7 @@ async def list_topic_permissions_in(
     """The permissions on routing keys in a virtual host."""
     del administrator
     name = get_vhost(view, vhost).name
-    return await answer_list(asked, KIND, [one for one in _keys(view) if one["vhost"] == name])
+    return await answer_list(asked, KIND, _keys(view, vhost=name))
 
 
 @PERMISSIONS.get("/users/{user}/topic-permissions")
@@ -123,7 +123,7 @@ async def list_topic_permissions_of(view: View, administrator: Administrator, us
     """The permissions of a user on routing keys."""
     del administrator
     _check_user(view, user)
-    return await answer_list(asked, KIND, [one for one in _keys(view) if one["user"] == user])
+    return await answer_list(asked, KIND, _keys(view, user))
 
 
 @PERMISSIONS.get("/topic-permissions/{vhost}/{user}")
@@ -132,7 +132,7 @@ async def show_topic_permissions(
 ) -> list[Item]:
     """The permissions of a user on routing keys in a virtual host."""
     del administrator
-    found = [one for one in _keys(view) if (one["vhost"], one["user"]) == (vhost, user)]
+    found = list(filter(None, _keys(view, user, vhost)))
     if not found:
         raise not_found(_has_none(user, vhost))
     return found
@@ -177,16 +177,21 @@ async def _clear_keys(
     await keep(view.broker)
 
 
-def _names(view: AdminView) -> Iterator[Item]:
-    for user, rows in list(view.authenticator.stored.names.items()):
-        for vhost, row in list(rows.items()):
-            yield {"user": user, "vhost": vhost, **row._asdict()}
+def _names(view: AdminView, user: str | None = None, vhost: str | None = None) -> Iterator[Item | None]:
+    """Give the permissions of a user and in a virtual host, None for any; None for each that is left out."""
+    names = view.authenticator.stored.names
+    for name in list(names) if user is None else [user]:
+        for place, row in list(names.get(name, {}).items()):
+            yield {"user": name, "vhost": place, **row._asdict()} if vhost in {None, place} else None
 
 
-def _keys(view: AdminView) -> Iterator[Item]:
-    for user, rows in list(view.authenticator.stored.keys.items()):
-        for (vhost, exchange), row in list(rows.items()):
-            yield {"user": user, "vhost": vhost, "exchange": exchange, **row._asdict()}
+def _keys(view: AdminView, user: str | None = None, vhost: str | None = None) -> Iterator[Item | None]:
+    """Give the same of permissions on routing keys."""
+    keys = view.authenticator.stored.keys
+    for name in list(keys) if user is None else [user]:
+        for (place, exchange), row in list(keys.get(name, {}).items()):
+            told = vhost in {None, place}
+            yield {"user": name, "vhost": place, "exchange": exchange, **row._asdict()} if told else None
 
 
 def _has_none(user: str, vhost: str) -> str:

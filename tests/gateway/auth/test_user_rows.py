@@ -59,6 +59,24 @@ def test_less_to_read_is_told(names, keys, is_less):
     assert UserRows("bob", names, keys).reads_less_than(UserRows("bob", {"/": ROW}, {})) == is_less
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "is_less"),
+    [
+        ({"e": "a"}, {"e": "a"}, False),
+        ({"e": "a"}, {"e": "b"}, True),
+        ({"e": "a"}, {}, False),
+        ({"e": "a"}, {"e": "a", "f": "a"}, True),
+        ({"e": "a", "f": "a"}, {"f": "a"}, False),
+        ({"e": "a", "f": "a"}, {"f": "b"}, True),
+    ],
+)
+def test_fewer_keys_to_read_are_told(before, now, is_less):
+    one, other = (
+        UserRows("bob", {"/": ROW}, {("/", name): KeyRow("", key) for name, key in of.items()}) for of in (now, before)
+    )
+    assert one.reads_less_than(other) == is_less
+
+
 def test_of_long_names_a_part_is_told_as_the_log_takes_it():
     tells = ROWS.tell("write", "/", "x" * 60_000), ROWS.tell_key("write", "y" * 60_000, "d1")
     assert [text[-80:] for text in tells] == ["x" * 76 + "...'", "y" * 76 + "...'"]
