@@ -13,7 +13,7 @@ import typer
 from gateway.commands.client import AdminClient
 from gateway.commands.options import ADMIN, GIVEN, PLAIN, ConfigOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.output import print_json, print_listed
-from gateway.commands.refusing import EXIT_NOTHING, plain_errors
+from gateway.commands.refusing import EXIT_MISSING, EXIT_NOTHING, plain_errors, refuse
 
 config_cli = typer.Typer(**PLAIN, help="Check, print and convert settings.")
 
@@ -66,6 +66,8 @@ def config_show(
 
     if admin is not None or GIVEN.url is not None:
         found = AdminClient(admin or ADMIN, user, password).ask("/api/lmq/settings")
+        if as_json and "settings" not in found:
+            refuse("that gateway is older and tells its settings as text alone: leave out --json", code=EXIT_MISSING)
         if as_json:
             print_json(found["settings"])
         else:

@@ -21,7 +21,7 @@ from aiormq.exceptions import (
 )
 
 from gateway.commands.doors.place import Place
-from gateway.commands.doors.security import make_context
+from gateway.commands.doors.security import make_context, tls_hint
 from gateway.commands.doors.traffic import AckMode, Incoming, LinkError, Outgoing, Start, StartKind, Wanted
 from gateway.commands.refusing import EXIT_DENIED, EXIT_MISSING, EXIT_NOT_NOW, EXIT_UNREACHABLE, EXIT_WRONG_USE
 
@@ -67,11 +67,14 @@ class AmqpLink:
                 timeout=TIMEOUT_S,
             )
         except InvalidFrameError as error:  # a close in place of what opens the virtual host
-            raise LinkError(f"amqp {place.address} refuses the virtual host {place.vhost!r}", EXIT_DENIED) from error
+            told = f"amqp {place.address} refuses the virtual host {place.vhost!r}, or takes no more connections now"
+            raise LinkError(told, EXIT_DENIED) from error
         except (AMQPError, OSError, TimeoutError) as error:
             what = "not let in by" if isinstance(error, DENIED) else "cannot connect to"
             code = _code_of(error, EXIT_UNREACHABLE)
-            raise LinkError(f"{what} amqp {place.address}: {_told(error)}", code) from error
+            is_mute = isinstance(error.__cause__, asyncio.IncompleteReadError | ConnectionResetError)
+            told = f"it hangs up and says nothing of AMQP{tls_hint(place)}" if is_mute else _told(error)
+            raise LinkError(f"{what} amqp {place.address}: {told}", code) from error
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:

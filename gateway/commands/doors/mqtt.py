@@ -13,7 +13,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from gateway.commands.doors.place import Place
-from gateway.commands.doors.security import make_context
+from gateway.commands.doors.security import make_context, tls_hint
 from gateway.commands.doors.traffic import AckMode, Incoming, LinkError, Outgoing, Start, StartKind, Wanted
 from gateway.commands.refusing import EXIT_DENIED, EXIT_NOT_NOW, EXIT_UNREACHABLE, EXIT_WRONG_USE
 
@@ -24,7 +24,8 @@ NOBODY = 0x10  # no subscription fits the topic
 UNKNOWN_ID = 0x92
 DENIED = frozenset({0x86, 0x87, 0x8C})
 WRONG = frozenset({0x8F, 0x90, 0x99, 0x9A, 0x9B, 0x9E, 0xA1, 0xA2})
-TIMED_OUT = "Operation timed out"  # as aiomqtt says it, also where the server hangs up before it says anything
+TIMED_OUT = "Operation timed out"  # as aiomqtt says it
+HUNG_UP = "it hangs up and says nothing of MQTT"
 SILENT = logging.getLogger("lmq.silent")
 SILENT.disabled = True
 _NAMES = {
@@ -80,10 +81,11 @@ class MqttLink(aiomqtt.Client):
 
     def _explain(self, error: aiomqtt.MqttError) -> str:
         """Return why it did not connect, where the server took the connection and then said nothing of MQTT."""
-        if str(error) != TIMED_OUT:
-            return str(error)
-        tls = "TLS alone (--tls)" if self._place.tls is None else "no TLS"
-        return f"no answer of MQTT in {TIMEOUT_S:.0f} s; it may speak {tls} or another protocol"
+        if str(error) == HUNG_UP:
+            return HUNG_UP + tls_hint(self._place)
+        if str(error) == TIMED_OUT:
+            return f"no answer of MQTT in {TIMEOUT_S:.0f} s{tls_hint(self._place)}"
+        return str(error)
 
     async def __aexit__(self, *exc_info: object) -> None:
         """Disconnect, also where the connection is lost."""
@@ -145,11 +147,23 @@ class MqttLink(aiomqtt.Client):
         if ackmode is AckMode.ACK and message.handle.qos:
             self._client.ack(message.handle.mid, message.handle.qos)
 
+    def _on_disconnect(self, *told: Any) -> None:  # noqa: ANN401 - as in aiomqtt
+        """Have an end before the login was answered seen at once: the library waits for that answer all the same."""
+        super()._on_disconnect(*told)
+        if not self._connected.done():
+            self._loop.call_soon_threadsafe(_give_up, self._connected)
+
     def _on_publish(self, client: Any, userdata: Any, mid: int, reason_code: Any, properties: Any) -> None:  # noqa: ANN401 - as in aiomqtt
         answer = self._answers.get(mid)
         if answer is not None and not answer.done():
             answer.set_result((getattr(reason_code, "value", 0), str(reason_code)))
         super()._on_publish(client, userdata, mid, reason_code, properties)
+
+
+def _give_up(connected: asyncio.Future[None]) -> None:
+    if not connected.done():
+        connected.set_exception(aiomqtt.MqttError(HUNG_UP))
+        connected.exception()  # is seen, though nobody may wait any more
 
 
 def _filter_of(name: str, wanted: Wanted) -> str:

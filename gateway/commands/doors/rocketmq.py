@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 from gateway.commands.doors.place import Place
-from gateway.commands.doors.security import check_reachable, make_context
+from gateway.commands.doors.security import check_reachable, make_context, tls_hint
 from gateway.commands.doors.traffic import GROUP, AckMode, Incoming, LinkError, Outgoing, Start, StartKind, Wanted
 from gateway.commands.refusing import EXIT_DENIED, EXIT_MISSING, EXIT_UNREACHABLE, EXIT_WRONG_USE
 from lmq import (
@@ -45,6 +45,7 @@ class RocketmqLink:
         self._stack = AsyncExitStack()
         self._producer: Producer | None = None
         self._simple: SimpleConsumer | None = None
+        self._is_answered = False  # it is RocketMQ that the server speaks, and as it is spoken to
         self._open: dict[str, Any] = {
             "tls": make_context(place.tls),
             "access_key": place.user or "",
@@ -81,8 +82,9 @@ class RocketmqLink:
             else:
                 more: dict[str, Any] = {"tags": message.tags, "keys": message.keys, "properties": properties}
                 await self._producer.send(topic, message.body, delay=message.delay_s, **more)
+                self._is_answered = True
         except (SdkError, ValueError) as error:
-            raise _refused(error) from error
+            raise self._refused(error) from error
         return None
 
     async def listen(self, wanted: Wanted) -> AsyncGenerator[Incoming]:
@@ -90,9 +92,10 @@ class RocketmqLink:
         try:
             names = [mqtt_queue(name) if "/" in name else name for name in wanted.names]
             async for message in self._take(names, wanted) if wanted.shares else self._read(names, wanted):
+                self._is_answered = True
                 yield _incoming(message)
         except (SdkError, ValueError) as error:
-            raise _refused(error) from error
+            raise self._refused(error) from error
 
     async def _read(self, names: list[str], wanted: Wanted) -> AsyncGenerator[Message]:
         consumer = PullConsumer(self._place.address, GROUP, **self._open)
@@ -146,7 +149,20 @@ class RocketmqLink:
             elif ackmode is AckMode.REQUEUE:
                 await self._simple.change_invisible(message.handle, 0.01)
         except SdkError as error:
-            raise _refused(error) from error
+            raise self._refused(error) from error
+
+    def _refused(self, error: Exception) -> LinkError:
+        if isinstance(error, ConnectionLostError) and not self._is_answered:
+            return LinkError(f"rocketmq: {error}{tls_hint(self._place)}", EXIT_UNREACHABLE)
+        if isinstance(error, ConnectFailedError | ConnectionLostError | RequestTimeoutError):
+            return LinkError(str(error), EXIT_UNREACHABLE)
+        if isinstance(error, NoPermissionError):
+            return LinkError(f"rocketmq: {error}", EXIT_DENIED)
+        if isinstance(error, NotFoundError):
+            return LinkError(f"rocketmq: {error}", EXIT_MISSING)
+        return LinkError(
+            f"rocketmq: {error}", EXIT_WRONG_USE if isinstance(error, ValueError | MessageRefusedError) else 7
+        )
 
 
 def _start_of(start: Start) -> int | str | datetime:
@@ -170,13 +186,3 @@ def _incoming(message: Message) -> Incoming:
         "reconsumed": message.reconsume_times,
     }
     return Incoming(message.mqtt_topic or message.topic, message.body, message, message.user_properties, properties)
-
-
-def _refused(error: Exception) -> LinkError:
-    if isinstance(error, ConnectFailedError | ConnectionLostError | RequestTimeoutError):
-        return LinkError(str(error), EXIT_UNREACHABLE)
-    if isinstance(error, NoPermissionError):
-        return LinkError(f"rocketmq: {error}", EXIT_DENIED)
-    if isinstance(error, NotFoundError):
-        return LinkError(f"rocketmq: {error}", EXIT_MISSING)
-    return LinkError(f"rocketmq: {error}", EXIT_WRONG_USE if isinstance(error, ValueError | MessageRefusedError) else 7)

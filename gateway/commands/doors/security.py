@@ -30,6 +30,11 @@ def make_context(tls: Tls | None) -> ssl.SSLContext | None:
     return context
 
 
+def tls_hint(place: Place) -> str:
+    """Return what to try where a server ends a connection before it has said anything of its protocol."""
+    return f"; it may speak {'TLS alone (--tls)' if place.tls is None else 'no TLS'} or another protocol"
+
+
 async def check_reachable(place: Place) -> None:
     """Look whether something takes connections there: a library may try for long. With TLS it is left to the library.
 

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import threading
 import tomllib
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
@@ -70,6 +72,30 @@ def test_settings_in_force_are_those_of_the_gateway_that_is_named(running, tmp_p
         shown = tomllib.loads(call_lmq(*before, "config", "show", *after).stdout)
         assert shown["mqtt"]["inflight_max"] == told["mqtt"]["inflight_max"]
     check_told(call_lmq("--url", url, "config", "show", "--user", "guest", "--password", "no"), "", code=5)
+
+
+class OlderGateway(BaseHTTPRequestHandler):
+    """Tells its settings as a file alone."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps({"text": "[mqtt]\n"}).encode())
+
+    def log_message(self, *_):
+        pass
+
+
+def test_settings_of_an_older_gateway_are_told_as_it_tells_them():
+    with HTTPServer(("127.0.0.1", 0), OlderGateway) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        admin = "--admin", f"127.0.0.1:{server.server_port}"
+        shown, refused = call_lmq("config", "show", *admin), call_lmq("config", "show", *admin, "--json")
+        server.shutdown()
+        thread.join()
+    assert shown.stdout == "[mqtt]\n"
+    check_told(refused, "that gateway is older and tells its settings as text alone: leave out --json", code=4)
 
 
 def test_keys_of_tokens_are_read_when_the_config_is_checked(tmp_path):

@@ -51,3 +51,6 @@ async def test_tls_asks_for_a_certificate_that_is_trusted(tmp_path):
         with pytest.raises(LinkError, match=r"(?i)certificate"):
             async with AmqpLink(place(at, tls=Tls(None, None, None, insecure=False))):
                 pass
+        with pytest.raises(LinkError, match=r"it hangs up and says nothing of AMQP; it may speak TLS alone \(--tls\)"):
+            async with AmqpLink(place(at)):
+                pass

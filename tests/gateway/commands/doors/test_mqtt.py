@@ -55,19 +55,25 @@ async def test_logins_and_servers_that_are_not_there(tmp_path):
         assert failed.value.code == 5
 
 
-async def test_a_server_that_speaks_something_else_is_told(monkeypatch):
-    monkeypatch.setattr(module, "TIMEOUT_S", 0.2)
+@pytest.mark.parametrize(
+    ("hangs_up", "told"), [(True, "it hangs up and says nothing of MQTT"), (False, "no answer of MQTT in 0 s")]
+)
+async def test_a_server_that_speaks_something_else_is_told(monkeypatch, hangs_up, told):
+    monkeypatch.setattr(module, "TIMEOUT_S", 60 if hangs_up else 0.2)
+    writers = []
 
-    async def hang_up(_reader, writer):
-        writer.close()
+    async def respond(_reader, writer):
+        writers.append(writer)
+        if hangs_up:
+            writer.close()
 
-    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+    async with await asyncio.start_server(respond, "127.0.0.1", 0) as server:
         at = place(server.sockets[0].getsockname())
-        with pytest.raises(
-            LinkError, match=r"no answer of MQTT in 0 s; it may speak TLS alone \(--tls\) or another"
-        ) as failed:
-            async with MqttLink(at):
-                pass
+        async with asyncio.timeout(30):
+            with pytest.raises(LinkError, match=rf"{told}.*; it may speak TLS alone \(--tls\) or another") as failed:
+                async with MqttLink(at):
+                    pass
+        writers[0].close()
     assert failed.value.code == 6
 
 

@@ -7,8 +7,9 @@ import pytest
 from gateway.commands.doors.place import Door, Place
 from gateway.commands.doors.rocketmq import RocketmqLink
 from gateway.commands.doors.traffic import AckMode, LinkError, Outgoing, Start, StartKind, Wanted
-from gateway.settings.models import AuthSettings
-from tests.support.gateway import running_gateway
+from gateway.settings.models import AuthSettings, RocketmqSettings
+from tests.support.certificates import server_files
+from tests.support.gateway import ANY_PORT, running_gateway
 
 pytestmark = pytest.mark.asyncio
 FIRST = Start(StartKind.WORD, word="first")
@@ -47,3 +48,15 @@ async def test_what_cannot_be_is_told(tmp_path):
         assert failed.value.code == 5
         with pytest.raises(LinkError, match="no such field"):
             await link.publish(Outgoing("Jobs", b"", content_type="a/b"))
+
+
+async def test_a_server_that_speaks_tls_alone_is_told(tmp_path):
+    certificate, key = server_files()
+    listen = [{"address": ANY_PORT, "tls": {"certificate": str(certificate), "key": str(key), "optional": False}}]
+    async with running_gateway(tmp_path, rocketmq=RocketmqSettings(namesrv=listen, broker=listen)) as gateway:
+        async with RocketmqLink(place(gateway.listening["namesrv-tls"])) as link:
+            with pytest.raises(
+                LinkError, match=r"lost the connection to .*; it may speak TLS alone \(--tls\)"
+            ) as failed:
+                await link.publish(Outgoing("Jobs", b"1"))
+        assert failed.value.code == 6
