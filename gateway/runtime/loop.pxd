@@ -31,6 +31,8 @@ cdef class CoarseTimer:
     cdef public long long tick
     cdef Clock _clock
     cdef dict _slots
+    cdef object _due
+    cdef bint _is_going_on
     cdef list _moved
     cdef long long _next_slot
     cdef object _handle

@@ -10,7 +10,17 @@ from core.broker import Broker
 from core.lmq.waiters import Reader
 from core.metrics import Metrics
 from core.store.embedded import EmbeddedEngine
-from gateway.runtime.loop import AHEAD_MAX_MS, TICK_MS, TURN_BYTES, Alarm, Clock, CoarseTimer, TurnRunner
+from gateway.runtime import loop
+from gateway.runtime.loop import (
+    AHEAD_MAX_MS,
+    DUE_A_STEP,
+    TICK_MS,
+    TURN_BYTES,
+    Alarm,
+    Clock,
+    CoarseTimer,
+    TurnRunner,
+)
 from tests.support.connections import StillClock
 from tests.support.store import open_store
 
@@ -177,6 +187,45 @@ def test_deadline_that_is_told_of_later_is_met_as_soon(clock):
     timer.run_due(start_ms + 2 * TICK_MS)
     assert timed.met_at == [start_ms + 2 * TICK_MS]
     assert timer.tick == tick + 1
+
+
+def test_very_many_deadlines_of_one_moment_are_met_in_several_turns(monkeypatch):
+    monkeypatch.setattr(loop, "TIMER_TURN_NS", 0)
+    clock, turns = SetClock(1_000_000), Turns()
+    timer = CoarseTimer(clock)
+    every = [Timed(1_000_100) for _ in range(10 * DUE_A_STEP)]
+    for timed in every:
+        timer.watch(timed)
+    timer.start(turns)
+    clock.pass_ms(2 * TICK_MS)
+    turns.tick()
+    assert [bool(timed.met_at) for timed in every] == [number < DUE_A_STEP for number in range(len(every))]
+    every[DUE_A_STEP + 1].deadline_ms = None  # it is wanted no more
+    every[DUE_A_STEP + 2].deadline_ms += 10 * TICK_MS
+    timer.watch(every[DUE_A_STEP + 3])
+    for count in range(2, 11):
+        turns.tick()  # which brings nothing forward
+        assert len(turns.soon) == 1
+        turns.soon.pop()()
+        assert sum(bool(timed.met_at) for timed in every) == count * DUE_A_STEP - 2
+    clock.pass_ms(20 * TICK_MS)
+    turns.tick()
+    assert not turns.soon
+    assert [len(timed.met_at) for timed in every].count(1) == len(every) - 1
+
+
+class Turns:
+    """A loop whose turns and ticks are taken by hand."""
+
+    def __init__(self):
+        self.soon = []
+
+    def call_soon(self, callback):
+        self.soon.append(callback)
+
+    def call_later(self, _delay_s, callback):
+        self.tick = callback
+        return self
 
 
 def test_work_that_fails_stops_no_other(clock, caplog):
