@@ -178,7 +178,7 @@ class Broker(ReaderTurns):
                 self.detours.restore(batch)
             if batch.retained_count:
                 self._retaining.take_in(batch)
-            self._wake_up()
+            self._wake_up()  # also after an error: what came before it is in the log
 
     def keep_together(self, on: bool) -> None:  # noqa: FBT001  # a switch
         """Have what is published until it is switched off be there whole, or not at all; see `Engine`."""
@@ -298,11 +298,11 @@ class Broker(ReaderTurns):
 
     def run_turn(self, now_ms: int) -> None:
         """Run each reader that has work, then what the engine has to do; see `ReaderTurns.run_readers`."""
-        self.has_work = False
+        self.has_work = False  # before the readers: what one of them asks for then begins another turn
         if self._has_due:
-            self.handle_timer(now_ms)
+            self.handle_timer(now_ms)  # before the readers too: they hand out what it shows in this turn
         self.run_readers(now_ms)
-        if self.engine.step(now_ms):
+        if self.engine.step(now_ms):  # behind what they send, which clients wait for
             self._wake_up()
 
     def next_deadline_ms(self) -> int | None:

@@ -121,7 +121,7 @@ class ReaderTurns:
         self._requested.clear()
         grown.clear()
         if self._put_off or len(ready) > _READERS_MAX:
-            ready = self._put_some_off({**self._put_off, **ready})
+            ready = self._put_some_off({**self._put_off, **ready})  # old before new: else some would never run
         return list(ready.values())
 
     def _put_some_off(self, ready: dict[int, Reader]) -> dict[int, Reader]:

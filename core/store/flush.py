@@ -49,6 +49,8 @@ class Flusher:
     def begin(self, others: Iterable[Syncable] | None, fds_max: int = FDS_MAX) -> Flush:
         """Return what forces all that was written so far to disk; the log alone where there are no `others`."""
         flush = self._flush = Flush(self._log.written_until(), self._log.store_ms, fds_max)
+        # The log before all else, the tables last: a power cut between two syncs leaves messages that are delivered
+        # again, since nothing says yet that they were taken, and no table that knows of messages which are not there.
         if flush.until > self.flushed_until:
             self._plan_log(flush)
         if others is None:

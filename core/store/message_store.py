@@ -359,7 +359,7 @@ class MessageStore:
             DiskFullError: No room for the next segment; the writer is told when it needs it.
             FlushFailedError: The disk refused.
         """
-        self._segments.delete_dropped()
+        self._segments.delete_dropped()  # first: all that follows may need the room
         self._index.write_full(self._flusher.flushed_until)
         self._segments.trim()
         self.pages_ahead.prepare(again_bytes)

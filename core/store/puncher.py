@@ -165,7 +165,7 @@ class Puncher:
     def _write(self, wish: Wish, fd: int, path: Path) -> Iterator[None]:
         """Write the gaps, and only when they are on disk, give the pages back."""
         before = disk_bytes(os.fstat(fd))
-        write_gap_file(path, wish.writes, wish.holes)
+        write_gap_file(path, wish.writes, wish.holes)  # before the gaps: a start goes on by it after a kill
         write_gaps(fd, wish.segment.path, wish.writes)
         yield
         for number, (start, end) in enumerate(wish.holes):

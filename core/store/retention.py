@@ -289,7 +289,7 @@ class Retention:
         return needed
 
     def _drop(self, segment: Segment) -> bool:
-        if not self._index.drop_oldest():
+        if not self._index.drop_oldest():  # before the segment: the index alone can say that it is not ready to go
             return False
         dropped = self._segments.drop_oldest()
         assert dropped is segment

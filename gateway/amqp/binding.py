@@ -42,7 +42,7 @@ class Binder:
         name, key = self._check_binding(channel, method)
         exchange = self._vhost.exchanges.get(method.exchange)
         is_there = self._vhost.find(name) is not None
-        terms = _terms_of(exchange, method) if is_there else None  # before RabbitMQ asks whose queue it is
+        terms = _terms_of(exchange, method) if is_there else None  # before the lock: RabbitMQ tells of them first
         queue = self._vhost.get(name, self._owner)
         is_durable = self._bind(exchange, (queue.name, key, terms), QUEUE, queue.name)
         return Answer(None if method.nowait else QueueMethod.BindOk(), is_durable=is_durable)

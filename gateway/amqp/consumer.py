@@ -191,7 +191,7 @@ def take_slot(channel: Channel, slot: Slot) -> int:
             channel.slots[number] = slot
             unacked.take_slot(number, slot.consumer is None)
             return number
-        free.append(number)  # looked at again after the others
+        free.append(number)  # behind the others: the next search begins with those
     channel.slots.append(slot)
     number = len(channel.slots) - 1
     unacked.take_slot(number, slot.consumer is None)

@@ -16,7 +16,7 @@ def take_first(queue: SharedQueue, stored: StoredBatch, now_ms: int) -> int:
     Returns:
         1, or 0 where there is none. AWAY: it is on its way, or many expired ones come first; to be asked again later.
     """
-    if queue.terms.has_length:  # what is too much goes first
+    if queue.terms.has_length:  # before the take: what is more than the queue holds is nobody's to get
         queue.drop_expired(now_ms)
     pop = queue.pop
     for _ in range(2):

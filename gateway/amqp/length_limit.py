@@ -22,7 +22,7 @@ def find_room(terms: QueueTerms, pop: Shared, consumers: Sequence[QueueConsumer]
     messages = terms.length_max - ready if terms.length_max >= 0 else wanted
     if left == NO_END and messages >= wanted:
         return Room(0, messages)
-    for_consumers = -ready  # what is there has the consumers' room first
+    for_consumers = -ready  # what is there is older, so it gets their room before what comes
     takers = consumers[:1] if terms.is_single_active else consumers
     for consumer in takers if terms.length_max else ():
         if for_consumers >= wanted:

@@ -136,7 +136,7 @@ class Publisher:
         if batch.count:
             answer = self._return_unroutable(run, output.payload_max, now_ms)
             if answer:
-                output.put(answer)  # before what the append may raise
+                output.put(answer)  # before the append: if that fails, the client is told after what came back
             self._append(run, now_ms)
         if fault is not None:
             self._metrics.refuse("publish")

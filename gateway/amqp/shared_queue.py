@@ -382,7 +382,7 @@ class SharedQueue(Reader):
     def _drop_oldest(self, now_ms: int) -> None:
         """Finish messages that are more than the queue holds, some in one go; the others have their turns soon."""
         stored = self._stored
-        if self._is_away and self.consumers:  # consumers have it first
+        if self._is_away and self.consumers:  # they have room, and get the oldest when it is here
             return
         most = DEAD_COUNT_MAX if self.has_dead_letters else _TAKE_COUNT_MAX
         excess = find_excess(self.terms, self.pop, stored, most)

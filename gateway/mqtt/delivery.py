@@ -184,7 +184,8 @@ class Delivery(Redelivery):
         acked = window.acknowledge(columns)
         if columns.ack_type != PUBREC:
             self.metrics.acknowledged += acked
-        self._note_left(session, window)  # first: of what left nothing need be known any more
+        # Places before the journal of QoS 2: a start passes over what the journal says of messages below their place.
+        self._note_left(session, window)
         if window.changed:
             self.exact.note_changed(session, window)
         self.wake(session)

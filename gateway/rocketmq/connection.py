@@ -207,7 +207,7 @@ class Connection:
             except FrameError:
                 if at == i:
                     raise
-                break  # those before it come first
+                break  # those before it are answered before this one costs the connection
             if not request.is_response and not is_signed_with(request, self._secret):
                 break
             at += 1
