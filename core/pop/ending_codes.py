@@ -33,6 +33,7 @@ REASONS = (
     "began_unknown",
     "session_ended",
 )  # on disk: only append
+GIVEN_AGAIN = 124 << 48  # of no ending: what was said of these messages before counts for those at QoS 0 alone
 GROUPS_MARK = 125 << 48  # of no message: as MARK, for groups of subscribers
 LOST = 126 << 48  # of no message: what ended before an offset is not kept
 MARK = 127 << 48  # of no message: this pop queue and those after it tell of all their messages how they ended

@@ -14,11 +14,12 @@ import hashlib
 import logging
 import struct
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from core.errors import DataFolderUnusableError, DiskFullError
-from core.pop.ending_codes import code_of, told_by
-from core.pop.endings import Ending, Reader, runs_of
+from core.pop.ending_codes import GIVEN_AGAIN, code_of, told_by
+from core.pop.endings import ALL, Ending, Reader, runs_of
 from core.record_journal import RecordJournal
 
 LOGGER = logging.getLogger(__name__)
@@ -137,15 +138,37 @@ class LastingEndings:
         self._add(runs, first, end, self._number(reason), now_ms)
         self._write(_RUN.pack(RUN, runs.number, first, end, code_of(reason, now_ms)))
 
-    def trim(self, reader: Reader, offset: int) -> None:
+    def trim(self, reader: Reader, offset: int, kept: Sequence[int] = ()) -> None:
         """Let what was noted of messages from an offset on no longer count: the reader is given them again.
 
         It still counts for messages at QoS 0, which a start does not send again.
+
+        Args:
+            reader: Who is given them.
+            offset: The first.
+            kept: Those from there on that the reader is not given again, ascending.
         """
+        given = []
+        for first, end in runs_of(kept, len(kept)):
+            if offset < first:
+                given.append((offset, first))
+            offset = end
+        self._take_back(reader, [*given, (offset, ALL)])
+
+    def take_back(self, reader: Reader, offsets: Sequence[int]) -> None:
+        """Let what was noted of these messages, ascending, no longer count, as `trim` does."""
+        self._take_back(reader, list(runs_of(offsets, len(offsets))))
+
+    def _take_back(self, reader: Reader, given: Sequence[tuple[int, int]]) -> None:
         runs = self._kept.get(_digest(reader)) if self._kept else None
-        if runs is not None and self._counts_from(runs, offset):
-            self._cut(runs, offset)
-            self._write(_AT.pack(TRIM, runs.number, offset))
+        if runs is None:
+            return
+        for first, end in self._counted(runs, given):
+            self._cut(runs, first, end)
+            if end == ALL:
+                self._write(_AT.pack(TRIM, runs.number, first))
+            else:
+                self._write(_RUN.pack(RUN, runs.number, first, end, GIVEN_AGAIN))
             self._compact()
 
     def find(self, queue: bytes, reader: bytes, offset: int, *, is_at_0: bool = False) -> Ending | None:
@@ -216,23 +239,29 @@ class LastingEndings:
         columns.extend((first, end, now_ms, now_ms, number))
         self._run_count += 1
 
-    def _counts_from(self, runs: _Runs, offset: int) -> bool:
-        """Return whether something counts of what was noted of messages from an offset on."""
-        ends, reasons = runs.columns[1::_FIELDS], runs.columns[4::_FIELDS]
-        return any(end > offset and reason >= 0 for end, reason in zip(ends, reasons, strict=True))
+    def _counted(self, runs: _Runs, given: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return those of some runs, ascending, in which something that was noted counts."""
+        columns, ends, found = runs.columns, [end for _, end in given], set()
+        for at in range(0, len(columns), _FIELDS):
+            number = bisect_right(ends, columns[at]) if columns[at + 4] >= 0 else len(ends)
+            while number < len(ends) and given[number][0] < columns[at + 1]:
+                found.add(given[number])
+                number += 1
+        return sorted(found)
 
-    def _cut(self, runs: _Runs, offset: int) -> None:
-        """Split the runs at an offset, and invert the reasons behind it: those count for messages at QoS 0 alone."""
+    def _cut(self, runs: _Runs, offset: int, end: int) -> None:
+        """Split the runs at two offsets, and invert the reasons between: those count for messages at QoS 0 alone."""
         columns, runs.columns = runs.columns, array("q")
         self._run_count -= len(columns) // _FIELDS
         for at in range(0, len(columns), _FIELDS):
-            first, end, from_ms, until_ms, number = columns[at : at + _FIELDS]
-            for begin, until, told in (
-                (first, min(end, offset), number),
-                (max(first, offset), end, min(number, ~number)),
+            first, until, from_ms, until_ms, number = columns[at : at + _FIELDS]
+            for begin, stop, told in (
+                (first, min(until, offset), number),
+                (max(first, offset), min(until, end), min(number, ~number)),
+                (max(first, end), until, number),
             ):
-                if begin < until:
-                    self._add(runs, begin, until, told, from_ms)
+                if begin < stop:
+                    self._add(runs, begin, stop, told, from_ms)
                     runs.columns[-2] = until_ms
 
     # On disk
@@ -333,12 +362,14 @@ class LastingEndings:
         if runs is None:  # its name was cut off, or comes later in a compaction, with all that is known
             return
         self._kept[digest] = runs
-        if kind == RUN:
+        if kind == RUN and fields[3] == GIVEN_AGAIN:
+            self._cut(runs, fields[1], fields[2])
+        elif kind == RUN:
             reason, at_ms = told_by(fields[3] & ~AT_0)
             number = self._number(reason)
             self._add(runs, fields[1], fields[2], ~number if fields[3] & AT_0 else number, at_ms)
         elif kind == TRIM:
-            self._cut(runs, fields[1])
+            self._cut(runs, fields[1], ALL)
         else:
             self._run_count -= len(runs.columns) // _FIELDS
             runs.columns, runs.lost_until = array("q"), fields[1]

@@ -13,6 +13,7 @@ from gateway.events import Kind
 from gateway.mqtt.attachments import Attachments
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.exact_log import ExactLog
+from gateway.mqtt.given_again import take_back_endings
 from gateway.mqtt.giving_way import let_go_of_idle
 from gateway.mqtt.handler import MqttHandler
 from gateway.mqtt.inventory import MqttInventory
@@ -72,7 +73,7 @@ class MqttDoor(MqttServices, Door):
             subscribing.sharing.group_of,
             subscribing.sharing.own,
             self.broker.max_offset,
-            self._note_given_again,
+            partial(take_back_endings, self.broker),
         )
         log = ExactLog(self.broker)
         sure_place, takes_unnoted = self.broker.sure_place, self.broker.waits_for_disk
@@ -105,12 +106,6 @@ class MqttDoor(MqttServices, Door):
         broker = self.broker
         if error is None and broker.min_offset(queue_ref) == broker.max_offset(queue_ref):
             broker.long_names.forget(light_name)
-
-    def _note_given_again(self, queue_ref: int, client_id: bytes, offset: int) -> None:
-        """Forget how messages ended that a session is given once more since it was loaded."""
-        broker = self.broker
-        if broker.lasting_endings.readers:
-            broker.lasting_endings.trim((broker.queue_key(queue_ref), client_id), offset)
 
     def stop(self, now_ms: int) -> None:
         """Close all connections; their wills are published."""

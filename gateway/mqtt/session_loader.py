@@ -88,7 +88,7 @@ class Queues(NamedTuple):
     group_of: Callable[[bytes], ShareGroup]  # of a shared filter that was taken up
     own: Callable[[bytes, int, bytes], None]  # has no member of it be handed the message of an offset: it is a client's
     max_offset: Callable[[int], int]
-    give_again: Callable[[int, bytes, int], None] = lambda _queue_ref, _client_id, _offset: None  # from there on
+    note_given_again: Callable[[Session], None] = lambda _: None  # what one that is loaded is sent once more
 
 
 class SessionLoader:
@@ -260,6 +260,7 @@ class SessionLoader:
             restore(session, self._exact.take_back(session), self.window_max())
             for catch_up, was in zip(catch_ups, before, strict=True):
                 self._catch_ups.note_order(catch_up, was)
+        self.queues.note_given_again(session)
         return session
 
     def look(self, resting: Resting) -> Session:
@@ -356,8 +357,6 @@ class SessionLoader:
             made.group = self.queues.group_of(topic_filter)
         if row.floor_slot != NO_SLOT:
             self._load_places(made, row)
-            if made.group is None and not made.is_replay:
-                self.queues.give_again(made.queue_ref, session.client_id, made.position)
         elif not row.qos:
             made.dup_until = made.position
         made.eras = cut_eras(row.eras, made.position)

@@ -81,6 +81,36 @@ def test_what_a_reader_is_given_again_counts_from_an_offset_on_for_messages_at_q
         assert each.find(*OTHER, 8) is not None
 
 
+def test_endings_of_single_messages_are_taken_back_and_those_beside_them_stay():
+    journal = MemoryJournal()
+    endings = _restart(journal)
+    endings.note_run(ONE, 0, 6, "queue_full", 5)
+    endings.note_run(ONE, 8, 9, "expired", 6)
+    endings.note_run(OTHER, 0, 9, "expired", 6)
+    endings.take_back(ONE, [1, 2, 4, 7, 8])
+    written = len(journal.records)
+    endings.take_back(ONE, [2, 4, 7])
+    assert len(journal.records) == written  # nothing that counts
+    for each in (endings, _restart(journal)):
+        assert [offset for offset in range(9) if each.find(*ONE, offset)] == [0, 3, 5]
+        assert [each.find(*ONE, offset, is_at_0=True) is None for offset in (4, 7, 8)] == [False, True, False]
+        assert all(each.find(*OTHER, offset) for offset in range(9))
+    endings = _restart(journal)
+    endings.note_run(ONE, 4, 5, "expired", 7)
+    for each in (endings, _restart(journal)):
+        assert each.find(*ONE, 4) == Ending("expired", 7, 7)
+
+
+def test_what_is_not_given_again_behind_an_offset_stays_told():
+    journal = MemoryJournal()
+    endings = _restart(journal)
+    endings.note_run(ONE, 0, 6, "queue_full", 5)
+    endings.note_run(ONE, 8, 9, "expired", 6)
+    endings.trim(ONE, 1, [1, 2, 4, 7, 8])
+    for each in (endings, _restart(journal)):
+        assert [offset for offset in range(9) if each.find(*ONE, offset)] == [0, 1, 2, 4, 8]
+
+
 def test_what_is_forgotten_is_said_to_be_not_kept(monkeypatch):
     monkeypatch.setattr(module, "RUNS_MAX", 2)
     monkeypatch.setattr(module, "READERS_MAX", 2)
@@ -187,7 +217,16 @@ def test_any_history_is_the_same_after_kills_at_any_moment_and_in_the_middle_of_
         reader, first = chance.choice(readers), chance.randrange(40)
         match chance.randrange(12):
             case 0:
-                endings.trim(reader, first)
+                kept = sorted(chance.sample(range(first, first + 20), chance.choice([0, 0, 4])))
+                endings.trim(reader, first, kept)
+                assert {o for o in range(first, 45) if endings.find(*reader, o)} <= set(kept)
+            case 2:
+                given = sorted(chance.sample(range(45), 5))
+                before = {o for o in range(45) if endings.find(*reader, o)}
+                endings.take_back(reader, given)
+                after = {o for o in range(45) if endings.find(*reader, o)}
+                is_lost = {o for o in before if not endings.is_kept(*reader, o, now_ms + 1)}
+                assert after - is_lost == before.difference(given) - is_lost
             case 1:
                 before = _all_of(endings, readers)
                 endings = _restart(journal, now_ms=now_ms)

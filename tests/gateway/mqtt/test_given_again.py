@@ -1,0 +1,100 @@
+"""What a start sends a session again has not ended; what it does not send again ended as it did before."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.lmq.queue_name import mqtt_queue_name
+from gateway.mqtt.properties import Property, encode_properties
+from gateway.mqtt.session import NEVER
+from gateway.mqtt.sieve import TOO_LARGE
+from tests.support import mqtt
+from tests.support.exactly_once import restart
+from tests.support.mqtt import puback, pubcomp, publish, pubrec, pubrel
+from tests.support.mqtt_5 import got
+
+KEY = mqtt_queue_name(b"t")
+SMALL, LARGE = b"small", b"x" * 400
+STAYS = (Property.SESSION_EXPIRY, NEVER)
+PACKET_MAX = (Property.PACKET_BYTES_MAX, 200)
+
+
+def enter(world, *more):
+    return world.dial().send(mqtt.connect_5(b"c", clean=False, properties=encode_properties([STAYS, *more])))
+
+
+def begin(world, qos):
+    """Have a client in the middle of a small, a large and a small message, all sent to it; return the connection."""
+    peer = enter(world).send(mqtt.subscribe_5(1, (b"t", qos)))
+    publisher = world.client(b"publisher")
+    for number, body in enumerate((SMALL, LARGE, SMALL), 1):
+        publisher.send(publish(b"t", body, qos=2, packet_id=number), pubrel(number))
+    publisher.vanish()
+    peer.take()
+    return peer
+
+
+def told(world):
+    """Return for what reason each of the messages ended, None where for none."""
+    found = [world.broker.lasting_endings.find(KEY, b"c", offset) for offset in range(3)]
+    return [one and one.reason for one in found]
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+def test_message_of_an_ended_subscription_that_comes_again_after_a_kill_is_not_told_as_dropped(world, qos):
+    peer = begin(world, 1)
+    peer.send(mqtt.subscribe_5(2, (b"t", 0)), mqtt.subscribe_5(3, (b"t", qos))).vanish()
+    enter(world, PACKET_MAX).vanish()
+    assert told(world) == [None, TOO_LARGE, None]
+    restart(world)
+    peer = enter(world)
+    again = got(peer)
+    assert [one.body for one in again] == [SMALL, LARGE, SMALL]
+    assert told(world) == [None, None, None]
+    peer.send(*[puback(one.packet_id) for one in again]).vanish()
+    restart(world)
+    assert world.door.sessions.find(b"c") is not None
+    assert told(world) == [None, None, None]
+
+
+def test_other_messages_of_an_ended_subscription_are_told_as_before(world):
+    peer = begin(world, 1)
+    peer.send(mqtt.subscribe_5(2, (b"t", 0))).take()
+    world.broker.lasting_endings.note_run((KEY, b"c"), 1, 2, TOO_LARGE, world.now_ms)
+    world.broker.lasting_endings.note_run((KEY, b"c"), 3, 9, "slow_subscriber", world.now_ms)  # of what came at QoS 0
+    peer.vanish()
+    restart(world)
+    assert world.door.sessions.find(b"c") is not None
+    assert told(world) == [None, None, None]
+    assert world.broker.lasting_endings.find(KEY, b"c", 4).reason == "slow_subscriber"
+
+
+@pytest.mark.parametrize("is_complete", [False, True])
+@pytest.mark.parametrize("ends", [False, True])
+def test_what_was_only_released_at_qos_2_stays_told_as_dropped(world, ends, is_complete):
+    peer = begin(world, 2)
+    if ends:
+        peer.send(mqtt.subscribe_5(2, (b"t", 0)))
+    peer.vanish()
+    peer = enter(world, PACKET_MAX)
+    if is_complete:
+        peer.send(pubcomp(2)).take()
+    peer.vanish()
+    assert told(world) == [None, TOO_LARGE, None]
+    restart(world)
+    peer = enter(world)
+    assert [one.body for one in got(peer)] == [SMALL, SMALL]
+    assert told(world) == [None, TOO_LARGE, None]
+
+
+def test_what_was_dropped_before_it_was_sent_is_given_once_more_behind_what_is_not(world):
+    """At QoS 2, with a place that is before all of it."""
+    peer = begin(world, 2)
+    peer.send(pubrec(2)).take()
+    peer.send(pubcomp(2)).vanish()
+    world.broker.lasting_endings.note_run((KEY, b"c"), 1, 9, TOO_LARGE, world.now_ms)
+    restart(world)
+    peer = enter(world)
+    assert [one.body for one in got(peer)] == [SMALL, SMALL]
+    assert told(world) == [None, TOO_LARGE, None]
+    assert world.broker.lasting_endings.find(KEY, b"c", 3) is None
