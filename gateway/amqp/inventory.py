@@ -189,8 +189,8 @@ class AmqpInventory(Inventory):
             for channel in channels_of(connection) if connection.vhost is vhost else ():
                 ring = channel.unacked
                 for number, slot in enumerate(channel.slots):
-                    if slot is None or slot.queue is not queue:
-                        continue
+                    if slot is None or slot.queue is not queue or (slot.consumer and slot.consumer.is_stream):
+                        continue  # what reads without consuming has no message of the queue
                     if stage is Stage.TAKEN:
                         is_its = ring.holds(number, offset)
                     else:

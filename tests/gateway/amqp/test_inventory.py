@@ -84,6 +84,28 @@ def test_of_a_message_the_queue_says_how_far_it_is(world):
     assert stages() == ["done", "given back", "given back"]
 
 
+@pytest.mark.parametrize("is_settled", [False, True])
+@pytest.mark.parametrize("priority", [None, 5])
+def test_one_that_reads_without_consuming_is_not_told_as_what_has_or_had_a_message(world, priority, is_settled):
+    peer = world.client()
+    peer.declare("q", durable=True, arguments={} if priority is None else {"x-max-priority": priority})
+    both = world.client(channels=2).consume("q", "r", arguments={"x-stream-offset": "first"})
+    peer.publish(b"x")
+    if is_settled:
+        both.send(Basic.Ack(1))
+    light_queue = world.amqp.vhost.light_name("q")
+
+    def told():
+        (fate,) = all_of(world.amqp.inventory().fates(light_queue, 0))
+        return fate.stage.value, fate.holder.split(" of ")[0]
+
+    assert told() == ("waits", "")
+    both.consume("q", "c", channel=2)
+    assert told() == ("taken", "consumer c")
+    both.send(Basic.Ack(1), channel=2)
+    assert told() == ("done", "consumer c")
+
+
 def test_of_a_message_with_a_priority_the_level_says_how_far_it_is(world):
     peer = world.client()
     peer.declare("q", durable=True, arguments={"x-max-priority": 5})
