@@ -112,17 +112,23 @@ class Commits:
             self._output.transport.resume_reading()
 
     def wait(
-        self, channel: Channel, ticket: int, settle: Callable[[], None], refuse: Callable[[], None] | None
+        self,
+        channel: Channel,
+        ticket: int,
+        settle: Callable[[], AmqpError | None],
+        refuse: Callable[[AmqpError], None],
+        fault: AmqpError | None,
     ) -> None:
         """Finish the commit once what has the ticket is stored, 0: nothing was published.
 
         Args:
             channel: Of the transaction.
             ticket: As `Transaction.finish` gives it.
-            settle: Settles what the transaction settled.
-            refuse: Answers a commit of which a queue did not take all; None: all is taken.
+            settle: Settles what the transaction settled; returns what of it is against the rules.
+            refuse: Answers a commit that has a fault.
+            fault: What is wrong with what it published; None: all is taken.
         """
-        then = partial(self._finish, channel, settle, refuse)
+        then = partial(self._finish, channel, settle, refuse, fault)
         if ticket:
             self._answers.when_safe(ticket, then)
         else:
@@ -131,8 +137,9 @@ class Commits:
     def _finish(
         self,
         channel: Channel,
-        settle: Callable[[], None],
-        refuse: Callable[[], None] | None,
+        settle: Callable[[], AmqpError | None],
+        refuse: Callable[[AmqpError], None],
+        fault: AmqpError | None,
         error: LmqError | None,
     ) -> None:
         channel.transaction.is_committing = False
@@ -141,8 +148,11 @@ class Commits:
             self._output.fail(error)
         if not self._output.is_open(channel):
             return
-        settle()
-        self._answers.give(channel, Tx.CommitOk() if refuse is None else None, then=refuse)
+        fault = settle() or fault  # first what ends the connection
+        if fault is None:
+            self._answers.give(channel, Tx.CommitOk())
+        else:
+            self._answers.give(channel, None, then=partial(refuse, fault))
         self._answers.hand_in()
         self._output.flush()
 

@@ -233,25 +233,36 @@ class Reading:
                 gives back or refuses messages of a stream.
         """
         self._apply(channel, now_ms)
-        refused, self._refused = self._refused, ""
-        if refused:
-            raise not_of_streams("basic.nack and basic.reject", f"queue '{refused}' in vhost '{self._vhost.name}'")
+        if self._refused:
+            raise self._take_refusal()
         ring = channel.unacked
         if ring.unknown_in:
             reason = f"unknown delivery tag {ring.unknown_tag % (1 << 64)}"
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason, ring.unknown_in)
 
     def recover(self, channel: Channel, now_ms: int, *, requeue: bool) -> None:
-        """Show everything unacknowledged again."""
+        """Show everything unacknowledged again.
+
+        Raises:
+            AmqpError: NOT_IMPLEMENTED: that is not asked for, or some is of a stream.
+        """
         if not requeue:
             raise AmqpError(ReplyCode.NOT_IMPLEMENTED, "requeue=false")
         channel.unacked.settle_rest(REQUEUE)
         self._apply(channel, now_ms)
+        if self._refused:
+            raise self._take_refusal()
 
-    def settle_held(self, channel: Channel, held: dict[int, int], now_ms: int) -> None:
-        """Do what a committed transaction acknowledged and rejected."""
+    def settle_held(self, channel: Channel, held: dict[int, int], now_ms: int) -> AmqpError | None:
+        """Do what a committed transaction acknowledged and rejected; return what of it is against the rules."""
         channel.unacked.settle_held(held)
         self._apply(channel, now_ms)
+        return self._take_refusal() if self._refused else None
+
+    def _take_refusal(self) -> AmqpError:
+        """Return what says that messages of a stream are not given back."""
+        what, self._refused = f"queue '{self._refused}' in vhost '{self._vhost.name}'", ""
+        return not_of_streams("basic.nack and basic.reject", what)
 
     def release(self, channel: Channel, now_ms: int) -> None:
         """Stop all consumers of a channel that ended, and give back what it had."""

@@ -403,8 +403,8 @@ class AmqpHandler(ConnectionHandler):
             self._again = MethodCame(channel, method)
             return
         ticket, refused, settled = transaction.finish()
-        refuse = None
         if refused:
             self._door.metrics.refuse("queue_full", refused)
-            refuse = partial(self.close_channel, now_ms, channel, partly_committed())
-        self._commits.wait(channel, ticket, partial(self.reading.settle_held, channel, settled, now_ms), refuse)
+        settle = partial(self.reading.settle_held, channel, settled, now_ms)
+        refuse = partial(self.close_channel, now_ms, channel)
+        self._commits.wait(channel, ticket, settle, refuse, partly_committed() if refused else None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from pamqp import commands
-from pamqp.commands import Basic, Confirm, Queue
+from pamqp.commands import Basic, Confirm, Queue, Tx
 
 STREAM = {"x-queue-type": "stream"}
 WHAT = "queue 's' in vhost '/'"
@@ -102,6 +102,27 @@ def test_messages_of_a_stream_are_not_given_back(world, method):
     peer.publish(b"1", key="s")
     assert read(peer, offset="first") == [b"1"]
     answer = peer.call(method)
+    assert isinstance(answer, commands.Connection.Close)
+    assert answer.reply_text == f"NOT_IMPLEMENTED - basic.nack and basic.reject not supported by stream queues {WHAT}"
+
+
+@pytest.mark.parametrize("has_published", [False, True])
+@pytest.mark.parametrize("method", [Basic.Recover(requeue=True), Tx.Commit()])
+def test_messages_of_a_stream_are_not_given_back_with_others_either(world, method, has_published):
+    peer = world.client(channels=2)
+    declare(peer)
+    peer.declare("q")
+    peer.publish(b"1", key="s")
+    peer.publish(b"x", key="q")
+    peer.call(Basic.Qos(prefetch_count=100))
+    peer.call(Tx.Select())
+    assert read(peer, offset="first") == [b"1"]
+    assert peer.consume("q", "other", channel=2).bodies() == [b"x"]
+    if isinstance(method, Tx.Commit):
+        peer.send(Basic.Nack(1, requeue=True))
+    if has_published:
+        peer.publish(b"2", key="s")
+    answer = peer.send(method).take()[-1]
     assert isinstance(answer, commands.Connection.Close)
     assert answer.reply_text == f"NOT_IMPLEMENTED - basic.nack and basic.reject not supported by stream queues {WHAT}"
 
