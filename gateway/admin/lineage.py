@@ -121,11 +121,12 @@ async def show_message(
 ) -> Item:
     """A message, and where it went: of its light queues those from `first` on, a hundred at most.
 
-    `message_id` is what other answers call `id`, or an offset message id of RocketMQ. `stage` of a reader is `waits`,
-    `taken`, `given back` or `done`; `outcome` says what done means (acknowledged, sent, expired, rejected, dropped,
-    purged, a dead letter), `from_ms` and `until_ms` between which moments it was so (0: not known), `by` what has or
-    had it (`by_is_sure`: just that one), `letter` the dead letter, `became` the message that a half message was
-    committed as. `letter_of` is the message that this one is a dead letter of.
+    `message_id` is what other answers call `id`, or an offset message id of RocketMQ. `kind` of a reader is `session`,
+    `queue`, `group`, or `reader` (a consumer of an AMQP stream); `stage` is `waits`, `taken`, `given back` or `done`.
+    `outcome` says what done means (acknowledged, sent, expired, rejected, dropped, purged, a dead letter), `from_ms`
+    and `until_ms` between which moments it was so (0: not known), `by` what has or had it (`by_is_sure`: just that
+    one), `letter` the dead letter, `became` the message that a half message was committed as. `letter_of` is the
+    message that this one is a dead letter of.
     `fields` are the properties, headers and user properties in the words of the publisher's door, in order.
     404: the log has no such message, or no longer.
     """

@@ -16,7 +16,10 @@ from gateway.amqp.queue_pops import GROUP
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.services import AmqpServices, OpenConnection
 from gateway.amqp.shared_queue import SharedQueue
+from gateway.amqp.stream_consumer import StreamConsumer
 from gateway.inventory import (
+    ACKNOWLEDGED,
+    SUBSCRIBED_LATER,
     ChannelEntry,
     ConnectionEntry,
     ConsumerEntry,
@@ -30,6 +33,7 @@ from gateway.inventory import (
 )
 
 TRIMMED = "dropped: its stream keeps no more"  # by age or bytes
+NOT_WANTED = "not wanted by its filter"
 OpenChannel = tuple[OpenConnection, Channel]
 OpenConsumer = tuple[OpenChannel, Consumer]
 
@@ -128,7 +132,10 @@ class AmqpInventory(Inventory):
             yield None
 
     def fates(self, light_queue: bytes, offset: int) -> Iterator[FateEntry | None]:
-        """Give how far the queue is; what an earlier queue of the name had is not asked of this one."""
+        """Give how far the queue is, and of a stream each consumer that reads it.
+
+        What an earlier queue of the name had is not asked of this one.
+        """
         level = level_of(light_queue)
         for vhost in self._services.vhosts:
             for queue in vhost:
@@ -146,7 +153,7 @@ class AmqpInventory(Inventory):
                         f"{queue.name} in {vhost.name}",
                         stage,
                         holder=holder,
-                        done_as=TRIMMED if queue.is_stream else "acknowledged",
+                        done_as=TRIMMED if queue.is_stream else ACKNOWLEDGED,
                         ends=((light_queue, GROUP, offset), (queue.light_name, GROUP, shifted)),
                         letters=tuple(map(vhost.light_name, find_letter_queues(vhost, queue, {})))
                         if queue.has_dead_letters
@@ -158,6 +165,16 @@ class AmqpInventory(Inventory):
                         is_told=self._services.broker.pop.tells_endings(light_queue, GROUP),
                         is_fresh=self._is_fresh(light_queue, offset),
                     )
+                    yield from self._readers(vhost, queue, offset)
+
+    def _readers(self, vhost: VirtualHost, queue: SharedQueue, offset: int) -> Iterator[FateEntry | None]:
+        """Give how far each consumer of a stream is, from when it began to read."""
+        for connection in take_each(self._services.connections) if queue.is_stream and queue.streams else ():
+            yield None
+            for channel in channels_of(connection) if connection.vhost is vhost else ():
+                for one in list(channel.consumers.values()):
+                    if isinstance(one, StreamConsumer) and one.queue is queue and one.span is not None:
+                        yield _tell_reader(describe_consumer(connection, one), one, one.span, offset)
 
     def _other_ends(self, queue: SharedQueue, light_queue: bytes, offset: int) -> tuple[str, ...]:
         """Return how a message of a queue may have ended that nobody acknowledged and whose time is not over.
@@ -211,6 +228,38 @@ def describe_consumer(connection: OpenConnection, consumer: Consumer | None) -> 
     tag = "a get" if consumer is None else f"consumer {consumer.tag}"
     user = "" if connection.identity is None else connection.identity.user
     return f"{tag} of {user} at {connection.transport.peer}" if user else f"{tag} at {connection.transport.peer}"
+
+
+def _tell_reader(name: str, one: StreamConsumer, span: range, offset: int) -> FateEntry:
+    """Return how far a consumer of a stream is with a message.
+
+    Args:
+        name: How operators know it.
+        one: The consumer.
+        span: What it has read.
+        offset: The message's.
+    """
+    stage, ring = Stage.DONE, one.channel.unacked
+    done_as, or_else = ACKNOWLEDGED, ""
+    if offset >= span.stop:
+        stage = Stage.WAITS
+    elif offset < span.start:
+        done_as = SUBSCRIBED_LATER
+    elif ring.holds(one.slot, offset):
+        stage = Stage.TAKEN
+    elif one.has_filter and not ring.has_settled(one.slot, offset, one.channel.slots[one.slot].from_tag):
+        or_else = NOT_WANTED
+    is_its = stage is Stage.TAKEN or (stage is Stage.DONE and done_as == ACKNOWLEDGED and not or_else)
+    return FateEntry(
+        "reader",
+        name,
+        stage,
+        f"began at offset {span.start}",
+        holder=name if is_its else "",
+        done_as=done_as,
+        or_else=(or_else,) if or_else else (),
+        is_fresh=True,  # all that it read it read since the start
+    )
 
 
 def _is_shown(one: OpenConnection) -> bool:

@@ -92,6 +92,16 @@ class StreamConsumer(Consumer):
         self._reader = _StreamReader(self)
         self._is_begun = False  # it is known where it begins, and it was not stopped since
 
+    @property
+    def span(self) -> range | None:
+        """The offsets that it has read; None where that is not to be told."""
+        return self._source.span
+
+    @property
+    def has_filter(self) -> bool:
+        """Whether it passes over messages that it does not want."""
+        return self._wanted is not None
+
     def start_reading(self, refuse: Callable[[AmqpError], None]) -> None:
         """Find where it begins, and read from there on, unless cancelled meanwhile.
 

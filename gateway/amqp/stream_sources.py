@@ -32,7 +32,15 @@ _FAR = 1 << 62
 
 
 class Source(Protocol):
-    """Where such a consumer has its messages from."""
+    """Where such a consumer has its messages from.
+
+    `span` are the offsets that were read of the one light queue, from where it began; None before it began, and where
+    there are several.
+    """
+
+    @property
+    def span(self) -> range | None:
+        """As above."""
 
     def begin(self, start: Start, then: Begun) -> None:
         """Find where to begin, and call back once; at once or later."""
@@ -64,6 +72,12 @@ class QueueSource:
         self._queue = queue
         self._ref = broker.intern_queue(queue.light_name)
         self._offset = 0  # of the next message
+        self._first = -1  # where it began
+
+    @property
+    def span(self) -> range | None:
+        """The offsets that were read."""
+        return range(self._first, self._offset) if self._first >= 0 else None
 
     def begin(self, start: Start, then: Begun) -> None:
         """Find where to begin."""
@@ -85,7 +99,7 @@ class QueueSource:
             return
         queue = self._queue
         first = cast("Trimmed", queue.pop).next_offset if queue.is_stream else queue.first_offset
-        self._offset = max(offset, first, self._broker.min_offset(self._ref))
+        self._offset = self._first = max(offset, first, self._broker.min_offset(self._ref))
         then(None)
 
     def refs(self) -> list[int]:
@@ -127,6 +141,11 @@ class LevelsSource:
         self._last_before = -1  # begin at the last message before this place of the log; negative: elsewhere
         self._waits_for = 0  # light queues of which it is not known yet where to begin
         self._is_ended = False
+
+    @property
+    def span(self) -> range | None:
+        """None: there are several light queues."""
+        return None
 
     def begin(self, start: Start, then: Begun) -> None:
         """Find where to begin in each of them."""

@@ -1,5 +1,8 @@
 """What is told of each message in each queue of a virtual host, beside what its clients really did with it.
 
+Of a stream it is told how far each consumer is that reads it: where it began, what it has and has not acknowledged.
+Readers of other queues take nothing, and are not told as what has a message.
+
 The histories are those of `test_amqp_hosts.py`: a model follows which message is where, and how each ended. Of what a
 kill in the middle of a step left open anything may be told; all else is told as it was: how far a message is, who has
 it, how and between which moments it ended, and its dead letter, also after stops and kills.
@@ -24,6 +27,7 @@ from gateway.amqp.stored_properties import StoredProperties
 from tests.support.amqp_host import deaths_of
 from tests.support.amqp_life import STEPS, Life
 from tests.support.amqp_oracle import DONE, EXPIRED, LIMIT, MAXLEN, PURGED, REJECTED
+from tests.support.amqp_streams import OFFSET, STREAM, offset_of
 from tests.support.engines import MAKERS
 from tests.support.lives import told
 
@@ -41,12 +45,58 @@ WORDS = {
 }
 
 
+READERS_MAX = 3
+EVERY, NONE = "x-stream-match-unfiltered", "none"
+FILTERED = "acknowledged or not wanted by its filter"
+
+
+class Reader:
+    """A consumer of a stream that acknowledges when it is told to.
+
+    With `wanted` it has a filter that every message passes, or none.
+    """
+
+    def __init__(self, world, tag, start, *, prefetch, first, wanted):
+        self.tag, self.prefetch, self.first, self.wanted = tag, prefetch, first, wanted
+        self.held = {}  # by delivery tag: offset
+        self.done = set()  # offsets
+        self.peer = world.client()
+        said = {} if start is None else {OFFSET: start}
+        if wanted is not None:
+            said |= {"x-stream-filter": "red", EVERY: wanted == EVERY}
+        self.peer.send(Basic.Qos(prefetch_count=prefetch))
+        self.peer.consume(STREAM, tag, arguments=said)
+
+    def read(self):
+        self.held |= {one.tag: offset_of(one) for one in self.peer.messages()}
+
+    def acknowledge(self, chance):
+        self.read()
+        if self.held:
+            tag, multiple = chance.choice([*self.held]), chance.random() < 0.3
+            self.peer.send(Basic.Ack(tag, multiple=multiple))
+            for each in [each for each in self.held if each == tag or (multiple and each < tag)]:
+                self.done.add(self.held.pop(each))
+        self.read()
+
+    def expects(self, offset):
+        """Return how far it is with a message, how that ended, and whether it is told as the one that has or had it."""
+        if offset < self.first:
+            return Stage.DONE, {"subscribed later"}, False
+        if offset in self.held.values():
+            return Stage.TAKEN, {None}, True
+        if offset in self.done:
+            return Stage.DONE, {"acknowledged", FILTERED} if self.wanted else {"acknowledged"}, None
+        return (Stage.DONE, {FILTERED}, False) if self.wanted == NONE else (Stage.WAITS, {None}, False)
+
+
 class Told(Life):
     """A history in which it is asked, again and again, what became of all messages."""
 
     def __init__(self, *args):
         self.trail = Trail()
         self.had = {}  # by uid: the consumer that a message was given to last
+        self.readers, self.reader_count = [], 0  # of the stream
         super().__init__(*args)
 
     # What happens to it
@@ -59,6 +109,7 @@ class Told(Life):
     def restart(self, how):
         super().restart(how)
         self.trail = Trail()
+        self.readers = []
 
     def tear(self):
         before = self.oracle.ends.copy()
@@ -76,28 +127,114 @@ class Told(Life):
                 reader = self.world.amqp.vhost.light_name(name), GROUP
                 self.trail.note(reader, self.world.now_ms, pop.next_offset, pop.floor)
 
+    # Readers
+
+    def delete_stream(self):
+        super().delete_stream()
+        self.end_readers()
+
+    def end_readers(self):
+        for one in self.readers:
+            one.peer.vanish()
+        self.readers = []
+
+    def begin_reader(self):
+        """Have a consumer read the stream from somewhere on."""
+        if len(self.readers) == READERS_MAX:
+            return
+        shown = self.world.amqp.vhost.find(STREAM)
+        queue_ref = self.world.broker.find_queue(shown.light_name)
+        end = max(self.world.broker.max_offset(queue_ref) if queue_ref >= 0 else 0, shown.first_offset)
+        at = self.chance.randrange(end + 2)
+        start = self.chance.choice([None, "next", "first", "last", at, at])
+        first = {None: end, "next": end, "first": 0, "last": end - 1, at: at}[start]
+        self.reader_count += 1
+        said = {"prefetch": self.chance.choice([1, 2, 9]), "first": max(first, shown.first_offset)}
+        said["wanted"] = self.chance.choice([None, None, EVERY, NONE])
+        self.note("begin reader", self.reader_count, start, said)
+        self.readers.append(Reader(self.world, f"r{self.reader_count}", start, **said))
+
+    def acknowledge_as_reader(self):
+        if self.readers:
+            one = self.chance.choice(self.readers)
+            self.note("acknowledge as reader", one.tag)
+            one.acknowledge(self.chance)
+
+    def end_reader(self):
+        if self.readers:
+            one = self.readers.pop(self.chance.randrange(len(self.readers)))
+            self.note("end reader", one.tag)
+            if self.chance.random() < 0.5:
+                one.peer.send(Basic.Cancel(one.tag))
+            else:
+                one.peer.vanish()
+
+    def check_beside_reader(self):
+        """Ask for all messages of a queue while a reader that takes nothing has some of them."""
+        name = self.chance.choice(self.names_for())
+        if self.oracle.queues[name].has_exclusive:
+            return
+        self.note("read beside", name)
+        self.oracle.queues[name].unused_ms = None
+        reader = self.world.client().consume(name, "beside", arguments={OFFSET: "first"})
+        for one in reader.messages():
+            if self.chance.random() < 0.5:
+                reader.send(Basic.Ack(one.tag))
+        self.check_all_of(name)
+        reader.vanish()
+
     # What is told
 
-    def check(self):
-        """Ask for all messages of all queues."""
-        for name, queue in self.oracle.queues.items():
-            shown = self.world.amqp.vhost.find(name)
-            for light_name in self.world.amqp.vhost.pops.light_names(shown.light_name, shown.terms):
-                self.check_queue(queue, light_name)
+    def check_stream_told(self):
+        """Ask for all messages of the stream."""
+        for one in self.readers:
+            one.read()
+        shown, batch = self.world.amqp.vhost.find(STREAM), StoredBatch(16)
+        for at, stored, _ in self.stored_in(shown.light_name, batch, shown.first_offset):
+            found = [fate for fate in self.world.amqp.inventory().fates(shown.light_name, at) if fate is not None]
+            view = SimpleNamespace(broker=self.world.broker, trail=self.trail, since_ms=self.world.begin_ms)
+            said = {}
+            for fate in found:
+                answer = asyncio.run(self.await_answer(Outcomes(view, stored), fate))
+                said[fate.reader.partition(" of ")[0]] = fate.stage, answer["outcome"], answer["by"]
+            assert said.pop(f"{STREAM} in /") == (Stage.WAITS, None, ""), (at, found)
+            assert said.keys() == {f"consumer {one.tag}" for one in self.readers}, (at, found)
+            for one in self.readers:
+                stage, ways, is_its = one.expects(at)
+                told_stage, outcome, by = said[f"consumer {one.tag}"]
+                assert (told_stage, outcome in ways) == (stage, True), (one.tag, at, stage, ways, found)
+                assert is_its in {None, bool(by)}, (one.tag, at, found)
+                assert not by or by.startswith(f"consumer {one.tag} of guest "), by
+                assert stage is not Stage.WAITS or len(one.held) == one.prefetch, (one.tag, at, "was not given")
 
-    def check_queue(self, queue, light_name):
+    def stored_in(self, light_name, batch, offset):
+        """Give offset, record and number of each message of a light queue."""
         broker = self.world.broker
-        batch, queue_ref, offset = StoredBatch(16), broker.find_queue(light_name), 0
-        while count := broker.read(queue_ref, offset, batch, 16, 1 << 20):
+        queue_ref = broker.find_queue(light_name)
+        while queue_ref >= 0 and (count := broker.read(queue_ref, offset, batch, 16, 1 << 20)):
             if count == AWAY:
                 self.world.turn()
                 continue
             messages = [self.read_message(batch, i) for i in range(count)]
             offset = batch.next_offset
-            for at, stored, like in messages:
-                for fate in self.world.amqp.inventory().fates(light_name, at):
-                    if fate is not None and stored.place >= fate.first_place:
-                        self.check_fate(queue, fate, stored, like)
+            yield from messages
+
+    def check(self):
+        """Ask for all messages of all queues."""
+        self.check_stream_told()
+        for name in self.oracle.queues:
+            self.check_all_of(name)
+
+    def check_all_of(self, name):
+        queue, shown = self.oracle.queues[name], self.world.amqp.vhost.find(name)
+        for light_name in self.world.amqp.vhost.pops.light_names(shown.light_name, shown.terms):
+            self.check_queue(queue, light_name)
+
+    def check_queue(self, queue, light_name):
+        for at, stored, like in self.stored_in(light_name, StoredBatch(16), 0):
+            for fate in self.world.amqp.inventory().fates(light_name, at):
+                if fate is not None and stored.place >= fate.first_place:
+                    self.check_fate(queue, fate, stored, like)
 
     def read_message(self, batch, i):
         """Return the offset of a message of a batch, its record, its number, and of what it died."""
@@ -150,7 +287,8 @@ class Told(Life):
         return by.startswith("a get" if tag is None else f"consumer {tag} ")
 
     def run_told(self):
-        steps = self.draw_steps()
+        steps = self.draw_steps() + [self.begin_reader] * 3 + [self.acknowledge_as_reader] * 5 + [self.end_reader]
+        steps += [self.check_beside_reader] * 2
         for _ in range(STEPS):
             self.oracle.begin_step()
             self.chance.choice(steps)()

@@ -4,7 +4,10 @@ import pytest
 from pamqp.commands import Basic
 
 from core.lmq.queue_name import amqp_level_name
+from core.stage import Stage
 from tests.support.walks import all_of, take_steps
+
+BEGAN_AT_1 = "began at offset 1"
 
 
 def test_connections_say_who_came_in_and_what_the_client_calls_them(world):
@@ -117,6 +120,36 @@ def test_of_a_message_with_a_priority_the_level_says_how_far_it_is(world):
         (fate,) = all_of(world.amqp.inventory().fates(light_queue, 0))
         assert (fate.reader, fate.stage.value) == ("q in /", "taken"), level
     assert all_of(world.amqp.inventory().fates(amqp_level_name(lowest, 6), 0)) == []
+
+
+def test_of_a_message_in_a_stream_each_consumer_that_reads_it_says_how_far_it_is(world):
+    peer = world.client(channels=2)
+    peer.declare("s", durable=True, arguments={"x-queue-type": "stream"})
+    peer.send(Basic.Qos(prefetch_count=2))
+    for number in range(5):
+        headers = {"x-stream-filter-value": "blue"} if number == 2 else {}
+        peer.publish(b"%d" % number, key="s", headers=headers)
+    peer.consume("s", "a", arguments={"x-stream-offset": 1})
+    peer.consume("s", "b", arguments={"x-stream-offset": 1, "x-stream-filter": "blue"})
+    peer.send(Basic.Ack(1), Basic.Ack(3))
+    peer.consume("s", "other", channel=2, arguments={"x-stream-offset": "next"})  # refused: no prefetch
+    light_queue = world.amqp.vhost.light_name("s")
+
+    def told(tag):
+        fates = [all_of(world.amqp.inventory().fates(light_queue, offset)) for offset in range(5)]
+        assert [each[0][:3] for each in fates] == [("queue", "s in /", Stage.WAITS)] * 5
+        named = f"consumer {tag} of guest at {peer.transport.peer}"
+        found = [one for each in fates for one in each if one.reader == named]
+        assert {(one.kind, one.note, one.holder in {"", named}) for one in found} <= {("reader", BEGAN_AT_1, True)}
+        return [(one.stage.value, one.done_as, one.or_else, bool(one.holder)) for one in found]
+
+    later, waits = ("done", "subscribed later", (), False), ("waits", "acknowledged", (), False)
+    had, taken = ("done", "acknowledged", (), True), ("taken", "acknowledged", (), True)
+    passed = ("done", "acknowledged", ("not wanted by its filter",), False)
+    assert told("a") == [later, had, taken, taken, waits]
+    assert told("b") == [later, passed, had, passed, passed]
+    peer.send(Basic.Cancel("a"))
+    assert (told("a"), told("other")) == ([], [])
 
 
 @pytest.mark.at_once(reason="looks at what the moment of an offset changes")
