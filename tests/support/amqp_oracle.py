@@ -154,6 +154,10 @@ class Oracle:
     def die(self, queue, one, reason):
         """Let a message that is in no list any more become a dead letter, where there is an exchange for it."""
         self.note_end(one.uid, reason)
+        self.bury(queue, one, reason)
+
+    def bury(self, queue, one, reason):
+        """Let a message become a dead letter; a queue may refuse it before it ever was there."""
         exchange = queue.term("x-dead-letter-exchange")
         if exchange is None or exchange not in self.kinds:
             return
@@ -265,7 +269,7 @@ class Oracle:
         until = self.uids
         refused, self.refused = self.refused, []
         for queue, made in refused:
-            self.die(queue, made, MAXLEN)
+            self.bury(queue, made, MAXLEN)
         went = bool(refused)
         for queue in self.queues.values():
             while reason := self.find_reason(queue, until):
