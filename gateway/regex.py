@@ -93,8 +93,18 @@ def compile_regex(text: str) -> Regex:
             raise ValueError(f"{error}; it may look ahead right behind a ^ at its start, and nowhere else") from error
         if split is None:
             raise
-    aheads, rest = split
-    return _AfterLooks(_compile(f"^{rest}"), [(_compile(f"^(?:{ahead})"), wanted) for ahead, wanted in aheads])
+    rest, looks = split_looks(text)
+    return _AfterLooks(_compile(rest), [(_compile(look), wanted) for look, wanted in looks])
+
+
+def split_looks(text: str) -> tuple[str, list[tuple[str, bool]]]:
+    """Return what RE2 takes of an expression that is one, and what else has to match, or must not, for it to match."""
+    try:
+        _compile(text)
+    except ValueError:
+        aheads, rest = _split_aheads(text) or ([], text)
+        return f"^{rest}", [(f"^(?:{ahead})", wanted) for ahead, wanted in aheads]
+    return text, []
 
 
 def is_everywhere(text: str, compiled: Regex) -> bool:

@@ -8,7 +8,7 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from gateway.regex import compile_lines, compile_regex, is_everywhere
+from gateway.regex import compile_lines, compile_regex, is_everywhere, split_looks
 
 NAMES = ["", "amq.gen-1", "amq", "orders", "orders.dlq", "federation:x", "a|b", "x(y", "x]y", "ab\\c"]
 
@@ -100,6 +100,11 @@ def test_look_aheads_are_those_of_python_where_both_take_the_expression(aheads, 
         return  # parentheses that do not match, or a choice, which is refused
     for name in names:
         assert (compiled.search(name) is not None) == (expected.search(name) is not None)
+
+
+def test_what_looks_ahead_is_split_into_what_re2_takes():
+    assert split_looks("^a|b") == ("^a|b", [])
+    assert split_looks(r"^(?!amq\.)(?=.*x$)q") == ("^q", [(r"^(?:amq\.)", False), ("^(?:.*x$)", True)])
 
 
 def test_looking_ahead_takes_no_longer_for_hostile_expressions():

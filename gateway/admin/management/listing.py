@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from heapq import merge
 from itertools import islice
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar
@@ -18,8 +19,8 @@ from gateway.admin.rosters.column import NAME, Column
 from gateway.admin.rosters.roster import Roster
 from gateway.admin.rosters.searching import Search
 from gateway.admin.steps import Steps, let_go, walk, walk_chunks
-from gateway.plain_regex import compile_plain
-from gateway.regex import compile_lines, compile_regex, is_everywhere
+from gateway.line_sets import compile_line_set
+from gateway.regex import compile_lines, compile_regex, is_everywhere, split_looks
 
 PAGE_SIZE = 100  # RabbitMQ's
 PAGE_SIZE_MAX = 500  # RabbitMQ's
@@ -97,11 +98,7 @@ async def answer_kept(asked: Question, kind: Kind[Thing], roster: Roster[Any, Th
         HTTPException: 400: `name` is no regular expression, or the page is past the end.
     """
     matches = _matcher(asked)
-    search = None
-    if matches is not None:
-        search = Search(matches, asked.name.lower())
-        if asked.use_regex:
-            search = Search(matches, "", compile_lines(asked.name), compile_plain(asked.name), asked.name)
+    search = None if matches is None else _make_search(asked, matches)
     column = _find_column(asked, kind)
     first, end = 0, EVERYTHING
     if asked.page is not None:
@@ -165,6 +162,20 @@ def _matcher(asked: Question) -> Callable[[str], object] | None:
         return None if is_everywhere(asked.name, compiled) else compiled.search
     lowered = asked.name.lower()
     return lambda name: lowered in name.lower()
+
+
+def _make_search(asked: Question, matches: Callable[[str], object]) -> Search:
+    if not asked.use_regex:
+        return Search(matches, asked.name.lower())
+    rest, looks = split_looks(asked.name)
+    parts = [(_search_lines(look, matches), is_wanted) for look, is_wanted in looks]
+    if any(part.lines is None for part, _ in parts) or compile_lines(rest) is None:
+        return Search(matches, pattern=asked.name)
+    return _search_lines(rest, matches)._replace(pattern=asked.name, looks=parts)
+
+
+def _search_lines(text: str, matches: Callable[[str], object]) -> Search:
+    return Search(matches, "", compile_lines(text), partial(compile_line_set, text))
 
 
 async def _sort(asked: Question, kind: Kind[Thing], found: list[Thing], end: int) -> list[Thing]:

@@ -28,7 +28,7 @@ from gateway.admin.rosters.members import Members
 from gateway.admin.rosters.merged_rows import slice_rows
 from gateway.admin.rosters.middle_page import find_middle
 from gateway.admin.rosters.part import Part
-from gateway.admin.rosters.searching import Search, choose, keep_both
+from gateway.admin.rosters.searching import Search, choose, choose_end, keep_both
 from gateway.admin.rosters.sorting import Key, sort_numbers
 from gateway.admin.steps import PatientSteps
 
@@ -121,16 +121,26 @@ class Roster(ABC, Generic[Source, Thing]):
         count, dead, key_of = len(self._all), self._all.dead, self._key_of(column)
         numbers: Sequence[int] = order.numbers
         fresh: Sequence[int] = range(order.until, count)
+        wanted, hits, passed = len(numbers), None, 0
         if search is not None:
             hits = await self._hits.find(search, self._all.texts, members.TEXT_COUNT, count)
-            numbers = await choose(numbers, hits, members.TEXT_COUNT)
             fresh = await choose(fresh, hits, members.TEXT_COUNT)
+            if wanted == order.until and dead == 0:
+                wanted = hits.count(1, 0, order.until)
+            else:  # some of those that are marked are gone
+                numbers, hits = await choose(numbers, hits, members.TEXT_COUNT), None
+                wanted = len(numbers)
         fresh = await sort_numbers(fresh if dead == 0 else await self._all.choose_alive(fresh), key_of)
-        filtered = len(numbers) + len(fresh)
+        filtered = wanted + len(fresh)
         low, high = min(max(first, 0), filtered), max(min(end, filtered), 0)
         if column.reverse:
             low, high = filtered - high, filtered - low
-        things = await self._all.take(await slice_rows(numbers, fresh, key_of, low, high))
+        if hits is not None:
+            is_last = high > filtered - low
+            need = filtered - low if is_last else high
+            numbers = await choose_end(numbers, hits, members.TEXT_COUNT, need, is_last=is_last)
+            passed = wanted - len(numbers) if is_last else 0
+        things = await self._all.take(await slice_rows(numbers, fresh, key_of, low - passed, high - passed))
         return Found(count - dead, filtered, things[::-1] if column.reverse else things)
 
     def _key_of(self, column: Column[Thing]) -> Key:

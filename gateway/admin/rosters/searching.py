@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import itertools
 from array import array
-from collections.abc import Callable, Iterable, Sequence
-from operator import and_
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from gateway.admin.rosters.spans import walk_spans
 from gateway.admin.steps import Steps
-from gateway.plain_regex import NAME_MAX
+from gateway.line_sets import LINES, LineSet
 from gateway.regex import Lines
 
 HITS_A_STEP = 64  # lines that an expression is found in, of which each costs some microseconds
 BYTES_A_STEP = 2_048  # of lines, and the rest of one: the costliest expressions take up to 3 us for each byte
 FLAGS_A_STEP = 4_096  # of a byte each, looked at in one go
 MANY_HITS = 128  # of a word in one text, from which on it is quicker to look at each name of it
-DENSE = 20  # one name of so many has an expression: from there on it is quicker to look at each by itself
-SHORT = 48  # characters of names of which `SHORT_A_STEP` are looked at by themselves in one step, longer ones singly
-SHORT_A_STEP = 64  # at most 30 us each, of the costliest expression
+DENSE = 20  # one name of so many has an expression: from there on it is quicker to look at some at once
+SHORT = 384  # bytes of pieces of which `SHORT_A_STEP` are looked at in one step, longer ones singly
+SHORT_A_STEP = 4  # pieces of `LINES` lines, at most 0.5 ms each, of the costliest expression
+DEAR_S = 0.008  # of the processor for one text: twice what it costs to be told each place that is found
 
 
 class Search(NamedTuple):
@@ -27,11 +28,13 @@ class Search(NamedTuple):
     matches: Callable[[str], object]
     word: str = ""  # in lower case: all names that have it are wanted, and no others; empty: `matches` says it
     lines: Lines | None = None  # says what `matches` says of many names at once
-    plain: Callable[[str], object] | None = None  # says the same of one that is not long, at a tenth of the cost
+    at_once: Callable[[], LineSet | None] | None = None  # compiles what says the same where many names are found
     pattern: str = ""  # equal searches without a word have the same; empty: this is like no other
+    looks: Sequence[tuple[Search, bool]] = ()
+    """What else names have to have, or must not; only beside `lines`, which say only the rest of it then."""
 
 
-async def find_hits(search: Search, texts: Iterable[str], text_count: int, count: int) -> bytearray:
+async def find_hits(search: Search, texts: Sequence[str], text_count: int, count: int) -> bytearray:
     """Return for each number below `count` whether its name is wanted.
 
     Args:
@@ -41,44 +44,71 @@ async def find_hits(search: Search, texts: Iterable[str], text_count: int, count
         count: How many there are.
     """
     steps, hits = Steps(), bytearray(count)
-    is_dense = False
+    marker = None if search.lines is None else _Marker(search.lines, search.at_once)
     for number, text in zip(itertools.count(0, text_count), texts, strict=False):
         if search.word:
             _mark_lines(text.lower(), search.word, hits, number)
             await steps.rest()
-        elif is_dense and search.plain is not None and await _mark_plain(text, search.plain, hits, number, steps):
-            is_dense = _is_dense(hits, number, text_count)
-        elif search.lines is not None:
-            await _mark_found(text, search.lines, hits, number, steps)
-            is_dense = _is_dense(hits, number, text_count)
+        elif marker is not None:
+            await marker.mark(text.encode(errors="replace"), hits, number, text_count, steps)
         else:
             for one, name in enumerate(text.split("\n"), number):
                 if one < count and search.matches(name):
                     hits[one] = 1
                 if one % 64 == 0:
                     await steps.rest()
+    for look, is_wanted in search.looks:
+        await keep_both(hits, await find_hits(look, texts, text_count, count), is_wanted=is_wanted)
     return hits
 
 
-def _is_dense(hits: bytearray, number: int, text_count: int) -> bool:
-    """Return whether many names of a text were found, but not all, which is known at once."""
-    return text_count // DENSE < hits.count(1, number, number + text_count) < text_count
+class _Marker:
+    """Marks lines that an expression is found in, some at once while many have it.
 
+    Args:
+        lines: The expression.
+        compile_set: Returns it for some lines at once; None where that would take too long.
+    """
 
-async def _mark_plain(
-    text: str, find: Callable[[str], object], hits: bytearray, number: int, steps: Steps
-) -> bool:  # fmt: skip
-    """Mark the lines of a text in which something is found; return False where one is too long for that."""
-    names = text.split("\n")[: len(hits) - number]
-    longest = max(map(len, names), default=0)
-    if longest > NAME_MAX:
-        return False
-    at_once = SHORT_A_STEP if longest <= SHORT else 1
-    for at in range(0, len(names), at_once):
-        found = bytes(map(bool, map(find, names[at : at + at_once])))
-        hits[number + at : number + at + len(found)] = found
-        await steps.rest()
-    return True
+    def __init__(self, lines: Lines, compile_set: Callable[[], LineSet | None] | None) -> None:
+        self._lines = lines
+        self._compile_set = compile_set
+        self._set: LineSet | None = None
+        self._is_dense = False
+
+    async def mark(self, data: bytes, hits: bytearray, number: int, text_count: int, steps: Steps) -> None:
+        """Mark the lines of a text, of which the first one has that number."""
+        if self._is_dense and self._set is None and self._compile_set is not None:
+            self._set, self._compile_set = self._compile_set(), None
+        line_set = self._set if self._is_dense else None
+        if line_set is None or not await self._mark_pieces(line_set, data, hits, number, steps):
+            await _mark_found(data, self._lines, hits, number, steps)
+        found = hits.count(1, number, number + text_count)
+        self._is_dense = text_count // DENSE < found < text_count  # where all have it, that is known at once
+
+    async def _mark_pieces(self, line_set: LineSet, data: bytes, hits: bytearray, number: int, steps: Steps) -> bool:
+        """Mark the lines of a text; return False where that would take too long, or too much memory."""
+        pieces, began_s = line_set.split(data), steps.cost_s
+        longest = max(map(len, pieces))
+        if longest > BYTES_A_STEP:
+            return False
+        at_once = SHORT_A_STEP if longest <= SHORT else 1
+        marks = bytearray(LINES * len(pieces))
+        for at, piece in enumerate(pieces):
+            found = line_set.find(piece)
+            if found is None:
+                self._set = None
+                return False
+            for line in found:
+                if line < LINES:
+                    marks[LINES * at + line] = 1
+            if at % at_once == 0:
+                await steps.rest()
+        count = min(data.count(b"\n") + 1, len(hits) - number)
+        hits[number : number + count] = marks[:count]
+        if steps.cost_s - began_s > DEAR_S:  # it has too many states: each is made anew
+            self._set = None
+        return True
 
 
 def _mark_lines(text: str, word: str, hits: bytearray, number: int) -> None:
@@ -96,9 +126,9 @@ def _mark_lines(text: str, word: str, hits: bytearray, number: int) -> None:
         pos = -1 if at < 0 else text.find(word, at)
 
 
-async def _mark_found(text: str, lines: Lines, hits: bytearray, number: int, steps: Steps) -> None:
+async def _mark_found(data: bytes, lines: Lines, hits: bytearray, number: int, steps: Steps) -> None:
     """Mark the lines of a text that an expression is found in; the first one has that number."""
-    data, begin = text.encode(errors="replace"), 0
+    begin = 0
     while begin <= len(data):
         end = data.find(b"\n", begin + BYTES_A_STEP)
         piece = data[begin:] if end < 0 else data[begin:end]
@@ -132,10 +162,38 @@ async def choose(numbers: Sequence[int], hits: bytearray, at_once: int, steps: S
     return chosen
 
 
-async def keep_both(hits: bytearray, others: bytearray) -> None:
-    """Leave of some marks only those that others have, too."""
+async def choose_end(
+    numbers: Sequence[int], hits: bytearray, at_once: int, need: int, *, is_last: bool
+) -> array[int]:  # fmt: skip
+    """Return the first of those that are marked, or the last ones, in their order.
+
+    Args:
+        numbers: What is chosen from.
+        hits: The marks.
+        at_once: How many are looked at in a step.
+        need: How many are wanted; more may come, and fewer where there are no more.
+        is_last: Whether they are the last ones.
+    """
+    steps, count = Steps(), 0
+    chosen: list[array[int]] = []
+    for first, end in walk_spans(len(numbers), at_once, reverse=is_last):
+        if count >= need:
+            break
+        some = numbers[first:end]
+        chosen.append(array("i", itertools.compress(some, map(hits.__getitem__, some))))
+        count += len(chosen[-1])
+        await steps.rest()
+    found = array("i")
+    for part in reversed(chosen) if is_last else chosen:
+        found.extend(part)
+    return found
+
+
+async def keep_both(hits: bytearray, others: bytearray, *, is_wanted: bool = True) -> None:
+    """Leave of some marks only those that others have, too, or that others do not have."""
     steps = Steps()
     for at in range(0, len(hits), FLAGS_A_STEP):
-        end = at + FLAGS_A_STEP
-        hits[at:end] = bytes(map(and_, hits[at:end], others[at:end]))
+        some, end = int.from_bytes(hits[at : at + FLAGS_A_STEP], "little"), min(at + FLAGS_A_STEP, len(hits))
+        both = some & int.from_bytes(others[at:end], "little")
+        hits[at:end] = (both if is_wanted else some ^ both).to_bytes(end - at, "little")
         await steps.rest()

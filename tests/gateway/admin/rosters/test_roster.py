@@ -387,3 +387,24 @@ async def test_a_first_page_by_what_is_dear_to_tell_goes_in_steps(monkeypatch):
     assert max(at_once) <= 64  # of 50 us each
     beside.cancel()
     roster.stop()
+
+
+@pytest.mark.parametrize("is_reverse", [False, True])
+@pytest.mark.parametrize("fresh_max", [0, 5, 500])
+async def test_a_page_of_what_is_looked_for_is_that_of_all_that_are_found(monkeypatch, is_reverse, fresh_max):
+    monkeypatch.setattr(kept, "FRESH_MAX", fresh_max)
+    monkeypatch.setattr(members, "TEXT_COUNT", 16)
+    draw = random.Random(fresh_max)
+    shelf = [_Thing(f"q{draw.randrange(10**6):06}") for _ in range(200)]
+    roster = _Shelves(a=shelf)
+    column, search = Column(NAME, str, is_reverse), Search(lambda name: "7" in name, "7")
+    for turn in range(40):
+        shelf += [_Thing(f"q{draw.randrange(10**6):06}") for _ in range(draw.randrange(5))]
+        for thing in draw.sample(shelf, 2) if turn >= 20 else ():
+            thing.is_there = False
+        wanted = sorted((thing.name for thing in shelf if thing.is_there and "7" in thing.name), reverse=is_reverse)
+        first = draw.randrange(len(wanted) + 10)
+        end = first + draw.randrange(1, 30)
+        found = await roster.find(column, first, end, search)
+        told = len([thing for thing in shelf if thing.is_there]), len(wanted), wanted[first:end]
+        assert (found.total, found.filtered, _names(found)) == told, turn
