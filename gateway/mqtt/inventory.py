@@ -171,6 +171,11 @@ class MqttInventory(Inventory):
             for topic_filter in sessions.filters_of(outline.client_id):
                 yield outline.client_id, topic_filter
 
+    def filter_lists(self) -> Iterator[tuple[bytes, list[bytes]]]:
+        """Give each client that has a session, with the filters of its subscriptions as they came."""
+        sessions = self._services.sessions
+        return ((client_id, sessions.filters_of(client_id)) for client_id in sessions.clients())
+
     def describe_subscription(self, client_id: bytes, topic_filter: bytes) -> SubscriptionEntry | None:
         """Return what a subscription is; None where there is none."""
         with self._services.sessions.looking(client_id, topic_filter) as session:

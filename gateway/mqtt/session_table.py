@@ -93,6 +93,10 @@ class SessionTable:
         """
         return reversed(self._sessions)
 
+    def clients(self) -> Iterator[bytes]:
+        """Give the clients of all sessions, which may come and go meanwhile."""
+        return iter(list(self._sessions))
+
     def is_there(self, client_id: bytes) -> bool:
         """Return whether one of `__reversed__` still has the session that it had then."""
         found = self._sessions.get(client_id)

@@ -12,10 +12,11 @@ from gateway.admin.login import Administrator, Caller, Looker
 from gateway.admin.management.failures import not_found
 from gateway.admin.management.listing import Asked, Item, Kind, answer_kept, answer_list
 from gateway.admin.paths import PathName
+from gateway.admin.rosters.grouped_part import GroupedPart
 from gateway.admin.rosters.newer import held_still
 from gateway.admin.rosters.part import Part
 from gateway.admin.rosters.roster import Roster
-from gateway.admin.rosters.walked_parts import OrderedPart, WalkedPart
+from gateway.admin.rosters.walked_parts import OrderedPart
 from gateway.admin.routes import Routes
 from gateway.admin.view import View
 from gateway.inventory import Inventory, SessionEntry, SubscriptionEntry, text_of
@@ -116,9 +117,8 @@ class SubscriptionRoster(Roster[str, Placed]):
             entry = inventory.describe_subscription(*found)
             return None if entry is None else (text_of(found[0]), entry)
 
-        return WalkedPart(
-            inventory.filters,
-            lambda found: text_of(found[1]),
+        return GroupedPart(
+            inventory.filter_lists,
             tell,
             lambda: self._sessions.changes,
             {
