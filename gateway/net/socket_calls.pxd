@@ -1,6 +1,9 @@
 # Inline C form of gateway/net/socket_calls.py.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
 
+cdef extern from "gateway/net/socket_calls.h" nogil:
+    void lmq_acknowledge(int fd) noexcept
+
 cdef extern from "<sys/socket.h>" nogil:
     enum: MSG_DONTWAIT
     enum: MSG_NOSIGNAL
@@ -21,21 +24,6 @@ cdef inline Py_ssize_t send_part(int fd, data) except -1:
         start = &view[0] if size else NULL
     sent = send(fd, start, size, MSG_DONTWAIT | MSG_NOSIGNAL)
     return sent if sent > 0 else 0
-
-
-cdef extern from *:
-    """
-    #include <netinet/in.h>
-    #include <netinet/tcp.h>
-    #include <sys/socket.h>
-    static inline void lmq_acknowledge(int fd) {
-    #ifdef TCP_QUICKACK
-        int now = 1;
-        setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &now, sizeof now);
-    #endif
-    }
-    """
-    void lmq_acknowledge(int fd) noexcept nogil
 
 
 cdef inline int acknowledge(int fd) except -1:

@@ -32,6 +32,10 @@ def test_declarations_stand_beside_their_module():
     assert not [path for path in COMPILED_DECLARATIONS if not (ROOT / path).with_suffix(".py").is_file()]
 
 
+def test_c_that_is_written_by_hand_stands_in_headers():
+    assert not [path for path in COMPILED_DECLARATIONS if "cdef extern from *" in (ROOT / path).read_text()]
+
+
 def test_each_module_with_declarations_is_compiled():
     declared = {path.removesuffix(".pxd") + ".py" for path in COMPILED_DECLARATIONS if path not in HEADERS}
     assert declared == set(compiled_list())
