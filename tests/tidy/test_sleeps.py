@@ -11,6 +11,7 @@ import pytest
 from tests.support.sources import ROOT, TEST_SOURCES
 
 _NEVER_S = 60  # longer than any test takes: a stand-in that gives no answer
+_SLEEPS = re.compile(r"(.*\.)?sleep|(threading\.Event\(\)|NEVER|never)\.wait")  # an event that nobody sets is a sleep
 _MEASURES = re.compile(r"tests/benchmarks/(?!.*test_\w+\.py$)")  # what is measured lasts as long as it is told to
 
 
@@ -20,7 +21,7 @@ def _find_waits(source: str) -> Iterator[int]:
 
     def walk(node: ast.AST, is_in_loop: bool) -> Iterator[int]:
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.Call) and ast.unparse(child.func) in {"asyncio.sleep", "time.sleep"}:
+            if isinstance(child, ast.Call) and child.args and _SLEEPS.fullmatch(ast.unparse(child.func)):
                 said = child.args[0]
                 is_for_ever = isinstance(said, ast.Constant) and (said.value == 0 or said.value >= _NEVER_S)
                 reason = lines[child.lineno - 1].partition("#")[2].replace("noqa: TID251", "").strip(" -")
@@ -42,6 +43,10 @@ def _find_waits(source: str) -> Iterator[int]:
         ("await asyncio.sleep(0.05)  # the work that a stop waits for", []),
         ("while not ready():\n    time.sleep(0.01)", []),
         ("answer = lambda asked: asyncio.sleep(60)", []),
+        ("connection.sleep(0.02)", [1]),
+        ("threading.Event().wait(0.5)", [1]),
+        ("NEVER.wait(0.5)", [1]),
+        ("NEVER.wait()", []),
         ("while True:\n    def listen():\n        time.sleep(0.01)\n    listen()", [3]),
     ],
 )
@@ -51,5 +56,5 @@ def test_sleeps_are_told_apart(source, lines):
 
 def test_no_test_waits_for_a_time_without_a_reason():
     sources = {path: (ROOT / path).read_text() for path in TEST_SOURCES if not _MEASURES.match(path)}
-    sleepers = {path: source for path, source in sources.items() if "sleep(" in source}
+    sleepers = {path: source for path, source in sources.items() if "sleep(" in source or "wait(" in source}
     assert not [f"{path}:{line}" for path, source in sleepers.items() for line in _find_waits(source)]
