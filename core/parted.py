@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Generic, TypeVar, cast, overload
 
-PART_MIN = 4_096  # entries from which on it is kept in parts; chosen: to make a smaller dict anew holds nobody up
+PART_MIN = 2_048  # entries from which on it is kept in parts; chosen: to make a smaller dict anew holds nobody up
 PARTS = 251  # a prime, so that all bits of a hash count; in a dict, keys alike in the low ones meet again and again
 CHUNK = 2_730  # entries of a dict before it grows from 4,096 places
 

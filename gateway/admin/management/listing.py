@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from heapq import merge
@@ -25,6 +26,7 @@ from gateway.regex import compile_lines, compile_regex, is_everywhere, split_loo
 PAGE_SIZE = 100  # RabbitMQ's
 PAGE_SIZE_MAX = 500  # RabbitMQ's
 SHORT = 2_000  # items up to the end of a page that are kept while the rest goes by
+AT_ONCE_BYTES = 256 * 1024  # of an answer that is made and sent in one part; chosen: some 0.2 ms
 JSON = "application/json"
 EVERYTHING = 1 << 62
 STANDING = {"rate": 0.0}  # of most queues and exchanges
@@ -81,8 +83,7 @@ async def answer_list(asked: Question, kind: Kind[Thing], things: Iterable[Thing
         found += there if matches is None else [thing for thing in there if matches(kind.name(thing))]
     if asked.page is None:
         ordered = await _sort(asked, kind, found, len(found))
-        answer = Response(await _write(asked, kind, ordered), media_type=JSON)
-        await let_go(ordered)
+        answer = _answer_all(deque([part async for part in _stream(asked, kind, ordered)]))
     else:
         end = asked.page * asked.page_size
         shown = (await _sort(asked, kind, found, end))[end - asked.page_size :]
@@ -131,6 +132,21 @@ async def _stream(asked: Question, kind: Kind[Thing], things: list[Thing]) -> As
         await steps.rest()
     yield b"]"
     await let_go(things)
+
+
+def _answer_all(parts: deque[bytes]) -> Response:
+    """Answer with what is written, in parts where it is much: 20 MB in one take 20 ms to be made, and 10 to be sent."""
+    size = sum(map(len, parts))
+    if size <= AT_ONCE_BYTES:
+        return Response(b"".join(parts), media_type=JSON)
+    return StreamingResponse(_give(parts), headers={"content-length": str(size)}, media_type=JSON)
+
+
+async def _give(parts: deque[bytes]) -> AsyncIterator[bytes]:
+    steps = Steps()
+    while parts:
+        yield parts.popleft()
+        await steps.rest()
 
 
 async def _answer_page(
@@ -208,6 +224,7 @@ async def _sort(asked: Question, kind: Kind[Thing], found: list[Thing], end: int
     ordered: list[Thing] = []
     async for part in walk_chunks(islice(merge(*runs, reverse=reverse), end)):
         ordered += [found[number] for _, number in part]
+    await let_go(runs)
     return ordered
 
 

@@ -29,6 +29,16 @@ async def test_a_list_without_a_page_is_all_of_it_by_name():
 
 
 @pytest.mark.asyncio
+async def test_a_long_list_without_a_page_is_sent_in_parts(monkeypatch):
+    monkeypatch.setattr(listing, "AT_ONCE_BYTES", 20_000)
+    answer = await answer_list(Question(), KIND, iter(range(1_000)))
+    parts = [part async for part in answer.body_iterator]
+    assert [item["name"] for item in json.loads(b"".join(parts))] == [f"n{number:05}" for number in range(1_000)]
+    assert max(map(len, parts)) < 20_000
+    assert int(answer.headers["content-length"]) == sum(map(len, parts))
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("sort", ["", "name", "tens", "rest.of", "none", "missing"])
 async def test_pages_are_parts_of_one_order(monkeypatch, sort, reverse):
