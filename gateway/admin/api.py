@@ -26,7 +26,7 @@ from gateway.admin.management.router import MANAGEMENT
 from gateway.admin.ours.router import OURS
 from gateway.admin.paths import RequestsAsSent
 from gateway.admin.queue_metrics import QueuesCollector
-from gateway.admin.routes import Routes
+from gateway.admin.routes import Routes, find_methods
 from gateway.admin.same_site import SameSite
 from gateway.admin.schemas import Health, Readiness
 from gateway.admin.shortcut import Shortcut
@@ -78,7 +78,13 @@ def make_api(view: AdminView, feed: LiveFeed) -> FastAPI:
 
 
 async def _answer_failure(request: Request, failure: Exception) -> Response:
-    """Answer a failure; that a thing to be deleted is not there, once no killed process would have it again."""
+    """Answer a failure; that a thing to be deleted is not there, once no killed process would have it again.
+
+    A method that a path has not is answered with all those that it has.
+    """
+    if isinstance(failure, AnyHTTPException) and failure.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        methods = find_methods(request.app, request.scope["path"])
+        failure = AnyHTTPException(failure.status_code, failure.detail, {"Allow": ", ".join(methods)})
     if (
         request.method == "DELETE"
         and isinstance(failure, AnyHTTPException)

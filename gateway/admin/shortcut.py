@@ -20,6 +20,8 @@ from pydantic import BaseModel, TypeAdapter
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from gateway.admin.routes import each_route
+
 ANYTHING: TypeAdapter[Any] = TypeAdapter(Any)
 JSON = "application/json"
 MISSING = object()  # in place of a default
@@ -32,7 +34,6 @@ UNKNOWN = (  # what functions may ask for that is not given here
     *("cookie_params", "body_params", "websocket_param_name", "http_connection_param_name", "response_param_name"),
     *("background_tasks_param_name", "security_scopes_param_name", "concurrency"),
 )
-each_route: Callable[[Iterable[Any]], Iterable[Any]] = getattr(routing, "iter_route_contexts", iter)
 Values = Mapping[str, str]
 Answer = Callable[[Request, Exception], Awaitable[Response]]
 

@@ -154,3 +154,21 @@ async def test_that_there_is_nothing_to_delete_is_not_told_while_a_deletion_wait
         with monkeypatch.context() as patch:
             patch.setattr(Definitions, "_write", refuse)
             assert [(await client.delete("/api/policies/%2F/one")).status_code for _ in range(2)] == [503, 503]
+
+
+async def test_a_method_that_a_path_has_not_is_answered_with_all_that_it_has(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        for path, methods in (
+            ("/api/queues/%2F/work", "DELETE, GET, PUT"),
+            ("/api/queues/%2F/work/", "DELETE, GET, PUT"),
+            ("/api/exchanges/%2F//publish", "POST"),
+            ("/api/overview", "GET"),
+            ("/healthz", "GET, HEAD"),
+            ("/", "GET, HEAD"),
+        ):
+            answer = await client.options(path)
+            assert (path, answer.status_code, answer.headers["allow"]) == (path, 405, methods)
+        described = (await client.get("/api/openapi.json")).json()["paths"]
+        for path, said in described.items():
+            answer = await client.options(re.sub(r"\{\w+\}", "x", path))
+            assert set(answer.headers["allow"].lower().split(", ")) >= set(said) - {"parameters"}

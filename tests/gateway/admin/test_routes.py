@@ -4,7 +4,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from gateway.admin.routes import Routes
+from gateway.admin.routes import Routes, find_methods
 
 INNER, OUTER = Routes("/things", ("things",)), Routes("/api", ("all",))
 
@@ -52,3 +52,9 @@ def test_each_application_has_its_own_routes():
     first, second = make(), make()
     assert len(first.routes) == len(second.routes)
     assert not {id(route) for route in first.routes} & {id(route) for route in second.routes}
+
+
+def test_the_methods_of_a_path_are_those_of_all_its_routes():
+    api = make()
+    assert find_methods(api, "/api/things/one") == ["DELETE", "GET", "HEAD", "POST", "PUT"]
+    assert find_methods(api, "/api/others") == []
