@@ -51,6 +51,12 @@ class Taken(Protocol):
     def peek(self, into: StoredBatch, count_max: int) -> int:
         """Fill `into` with messages that could be taken next."""
 
+    def read_offsets(self, offsets: array[int], count: int, into: StoredBatch) -> int:
+        """Fill `into` with messages by their offsets; return how many of these are dealt with, or AWAY."""
+
+    def attempt(self, queue_offset: int) -> int:
+        """Return how often a message was taken."""
+
     def is_hidden(self, queue_offset: int) -> bool:
         """Whether a message is hidden."""
 

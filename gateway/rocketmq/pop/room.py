@@ -143,6 +143,10 @@ class Room(Reader):
             watch = QueueWatch(self, queue_id, queue_key(self.topic, queue_id))
             self._watches[queue_id] = self._ready[queue_id] = watch
 
+    def find_watch(self, queue_id: int) -> QueueWatch | None:
+        """Return the watch of a queue, None where there is none."""
+        return self._watches.get(queue_id)
+
     def ready_queues(self, queue_id: int) -> Iterator[QueueWatch]:
         """Give the watches of queues that may have messages, of one queue or of all, each in its turn.
 

@@ -116,12 +116,12 @@ class Taker:
         answer = self.begin(wish, now_ms)
         is_repeatable = wish.is_ordered and wish.attempt_id != ""
         if is_repeatable:
-            self._show_asked(room, wish)
+            self._give_same(room, answer, now_ms)
         for watch in room.ready_queues(queue_id):
             self._take_from(room, watch, answer, now_ms)
             if answer.is_full:
                 break
-        if is_repeatable and answer.count:
+        if is_repeatable and answer.asked:
             self._note_asked(room, answer)
         self._metrics.messages_out += answer.count
         return answer
@@ -180,12 +180,26 @@ class Taker:
             room.note_empty(watch, is_blocked=True)
         answer.rest += max(taken.ready_count, 0)
 
-    def _show_asked(self, room: Room, wish: Wish) -> None:
-        """Show again what an answer had, where a consumer asks for just that again: it did not come."""
-        for asked in self._asked.pop((room.group, room.topic, wish.attempt_id), ()):
-            for offset in asked.offsets:
-                asked.taken.change_invisible(offset, asked.until_ms, 0)
-            room.tell_settled(asked.queue_id)
+    def _give_same(self, room: Room, answer: Answer, now_ms: int) -> None:
+        """Give what an answer had, where a consumer asks for just that again: it did not come.
+
+        That is no attempt more. What is on its way is given when it is asked for once more; what was shown by then, or
+        settled, is none of it.
+        """
+        batch, until_ms = self._batch, answer.receipt.until_ms
+        for asked in self._asked.pop((room.group, room.topic, answer.wish.attempt_id), ()):
+            taken, watch = asked.taken, room.find_watch(asked.queue_id)
+            held = [one for one in asked.offsets if taken.change_invisible(one, asked.until_ms, until_ms)]
+            if not held or watch is None:
+                continue
+            if taken.read_offsets(array("q", held), len(held), batch) < len(held):
+                answer.asked.append(Asked(taken, asked.queue_id, held, until_ms))
+                continue
+            for i in range(batch.count):
+                batch.attempt[i] = taken.attempt(batch.queue_offset[i])
+            if batch.count:
+                self._sort_out(watch, taken, answer, now_ms)
+            batch.clear()
 
     def _note_asked(self, room: Room, answer: Answer) -> None:
         if len(self._asked) >= ASKED_MAX:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from tests.support.late_engine import make_late
 from tests.support.rocketmq_door import DoorSite
 from tests.support.rocketmq_pop import (
     ack,
@@ -10,6 +13,7 @@ from tests.support.rocketmq_pop import (
     fill,
     pop,
     read_popped,
+    start_pop,
     waiting_pop,
 )
 
@@ -96,3 +100,39 @@ def test_in_order_an_answer_that_did_not_come_is_given_again_to_the_same_asking(
     for message in again:
         ack(peer, message)
     assert bodies(pop(peer, order="true", attemptId="a3")) == [b"m2"]
+
+
+def test_in_order_an_answer_that_is_given_again_counts_as_no_attempt_more(site, peer):
+    fill(peer, 3)
+    lost = pop(peer, order="true", maxMsgNums=2, attemptId="a1")
+    site.now_ms += 1
+    again = pop(peer, order="true", maxMsgNums=2, attemptId="a1")
+    assert [(one.body, one.attempts) for one in again] == [(b"m0", 0), (b"m1", 0)]
+    ack(peer, lost[0])  # that answer did not come, and its receipts are not good
+    site.now_ms += 1
+    ack(peer, again[0])
+    (last,) = pop(peer, order="true", maxMsgNums=2, attemptId="a1")  # the other one is not settled
+    assert (last.body, last.attempts) == (b"m1", 0)
+    change_invisible(peer, last, 1_000)
+    site.now_ms += 1_000
+    (failed,) = pop(peer, order="true", attemptId="a2")
+    site.now_ms += 1
+    (same,) = pop(peer, order="true", attemptId="a2")
+    assert [(one.body, one.attempts) for one in (failed, same)] == [(b"m1", 1), (b"m1", 1)]
+    site.now_ms += 60_000
+    (late,) = pop(peer, order="true", attemptId="a3")
+    assert (late.body, late.attempts) == (b"m1", 2)
+
+
+def test_in_order_what_is_given_again_may_be_on_its_way(tmp_path):
+    site = DoorSite(tmp_path / "d", make_engine=partial(make_late, away=1.0))
+    peer = site.connect()
+    fill(peer, 2)
+    for attempt in range(2):
+        site.now_ms += 1
+        start_pop(peer, order="true", maxMsgNums=2, attemptId="a1", pollTime=10_000)
+        site.turn()
+        (answer,) = peer.take()
+        popped = read_popped(answer)
+        assert [(one.body, one.attempts) for one in popped] == [(b"m0", 0), (b"m1", 0)], attempt
+    site.close()
