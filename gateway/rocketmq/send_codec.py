@@ -251,6 +251,8 @@ def _keep(text: bytes | bytearray | memoryview, pos: int, name_end: int, close: 
         run.dispatch = octets.read_bytes(text, start, close)
     elif kind == _IS_SPACE_TOPIC:
         run.space_topic = octets.read_bytes(text, start, close) if close > start else _NO_TOPIC
+    elif kind in {_IS_DELAY, _IS_TIMER} and start == close:
+        return False  # official brokers have no properties without a value
     elif kind == _IS_DELAY:
         level = codec.read_integer(text, start, close)
         if level > 0 or run.delay_level != _TIMED:

@@ -314,3 +314,13 @@ def test_a_message_that_no_record_can_hold_when_it_comes_stops_no_other(site, pe
     found = bodies_of(peer.pull("T"))
     assert found[-1] == b"small"
     assert (len(found) == 2) == (answer.code == 0)
+
+
+@pytest.mark.parametrize("name", ["DELAY", "TIMER_DELAY_SEC", "TIMER_DELIVER_MS"])
+@pytest.mark.parametrize("form", ["{}\x01\x02a\x01b\x02", "a\x01b\x02{}\x01"])
+def test_a_delay_without_a_value_is_none_as_at_official_brokers(peer, name, form):
+    assert peer.send(b"now", properties=form.format(name)).code == 0
+    (record,) = records_of(peer.pull("T"))
+    assert record.body == b"now"
+    assert record.properties[b"a"] == b"b"
+    assert name.encode() not in record.properties

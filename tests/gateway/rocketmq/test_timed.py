@@ -77,7 +77,7 @@ def test_a_moment_that_has_passed_is_now(peer, said):
     "said",
     [
         {"TIMER_DELIVER_MS": "soon"},
-        {"TIMER_DELAY_SEC": ""},
+        {"TIMER_DELAY_SEC": " "},
         {"TIMER_DELAY_SEC": "1.5"},
         {"TIMER_DELAY_SEC": "9" * 400},
         {"TIMER_DELAY_SEC": 401 * 86_400},
