@@ -208,7 +208,7 @@ class Engine:
     def tell_places(self, ticket: int, batch: PublishBatch) -> None:
         """Fill `physical_offset` and `queue_offset` of the messages that stand for `ticket`, those of no other.
 
-        It is asked from within the outcome of the ticket, where that is no error. `batch` was kept as it was appended.
+        It is asked from within the outcome of the ticket, where that is no error. `batch` has the first or all of them.
         """
         raise NotImplementedError
 

@@ -37,15 +37,18 @@ class WaitingCopies:
 
         Raises:
             DiskFullError, MessageTooLargeError: `batch.appended` messages got through with their copies, the rest did
-                not, but for copies of them.
+                not, but for copies of them. None did of a batch that `is_whole`, nor any copy.
             StoreClosedError: Nothing is taken any more.
         """
         waits = sorted((wait for wait in batch.waits if wait[0] < batch.count), key=itemgetter(0))
+        if batch.is_whole and waits:
+            self._append_whole(batch, waits, now_ms)
+            return
         tickets: list[int] = []
         count, fault = batch.count, None
         for first in range(0, len(waits), COUNT_MAX):
             chunk = waits[first : first + COUNT_MAX]
-            self._fill(batch, chunk)
+            _add_copies(batch, chunk, self._batch)
             try:
                 self._engine.append_batch(self._batch, now_ms)
             except LmqError as error:
@@ -69,28 +72,23 @@ class WaitingCopies:
             return then
         return partial(self._tell, ticket, then)
 
-    def _fill(self, batch: PublishBatch, waits: list[tuple[int, Route]]) -> None:
-        copies = self._batch
-        copies.buf, copies.extra, copies.origin = batch.buf, batch.extra, batch.origin
-        copies.born_host = batch.born_host
-        index: dict[int, int] = {}
-        for at, (i, route) in enumerate(waits):
-            if id(route) not in index:
-                index[id(route)] = len(copies.routes)
-                copies.routes.append(route)
-                copies.topics.append(route.topic)
-            copies.route_index[at] = index[id(route)]
-            copies.body_start[at], copies.body_end[at] = batch.body_start[i], batch.body_end[i]
-            copies.extra_start[at], copies.extra_end[at] = batch.extra_start[i], batch.extra_end[i]
-            flag = batch.flag[i]
-            copies.flag[at] = flag & ~FLAG_RETAIN if flag & FLAG_MARK_MASK == FLAG_MARK else flag
-            # The upper half is MQTT's: of a message at QoS 2 one record alone says under which identifier it came.
-            copies.sys_flag[at], copies.reconsume_times[at] = (
-                batch.sys_flag[i] & _SYS_FLAG_BITS,
-                batch.reconsume_times[i],
-            )
-            copies.born_ms[at], copies.tag[at] = batch.born_ms[i], batch.tag[i]
-        copies.count = len(waits)
+    def _append_whole(self, batch: PublishBatch, waits: list[tuple[int, Route]], now_ms: int) -> None:
+        """Append a batch of which all messages are taken or none, and behind it its copies, as one batch."""
+        whole = PublishBatch(batch.count + len(waits))
+        whole.is_whole = True
+        whole.topics, whole.routes = list(batch.topics), list(batch.routes)
+        for i in range(batch.count):
+            whole.route_index[i] = batch.route_index[i]
+            whole.flag[i], whole.sys_flag[i] = batch.flag[i], batch.sys_flag[i]
+            _copy_row(batch, i, whole, i)
+        whole.count = batch.count
+        _add_copies(batch, waits, whole)
+        try:
+            self._engine.append_batch(whole, now_ms)
+        finally:
+            batch.appended, batch.ticket = min(whole.appended, batch.count), whole.ticket
+            for i in range(batch.appended):
+                batch.physical_offset[i], batch.queue_offset[i] = whole.physical_offset[i], whole.queue_offset[i]
 
     def _append_rest(self, batch: PublishBatch, tickets: list[int], now_ms: int) -> None:
         if batch.count or not tickets:
@@ -117,3 +115,30 @@ class WaitingCopies:
 
     def _tell(self, ticket: int, then: Outcome, error: LmqError | None) -> None:
         then(error or self._lost.get(ticket))
+
+
+def _add_copies(batch: PublishBatch, waits: list[tuple[int, Route]], into: PublishBatch) -> None:
+    """Put a copy of a message behind what `into` has for each place where it waits."""
+    into.buf, into.extra, into.origin = batch.buf, batch.extra, batch.origin
+    into.born_host = batch.born_host
+    index: dict[int, int] = {}
+    for at, (i, route) in enumerate(waits, into.count):
+        if id(route) not in index:
+            index[id(route)] = len(into.routes)
+            into.routes.append(route)
+            into.topics.append(route.topic)
+        into.route_index[at] = index[id(route)]
+        flag = batch.flag[i]
+        into.flag[at] = flag & ~FLAG_RETAIN if flag & FLAG_MARK_MASK == FLAG_MARK else flag
+        # The upper half is MQTT's: of a message at QoS 2 one record alone says under which identifier it came.
+        into.sys_flag[at] = batch.sys_flag[i] & _SYS_FLAG_BITS
+        _copy_row(batch, i, into, at)
+    into.count += len(waits)
+
+
+def _copy_row(batch: PublishBatch, i: int, into: PublishBatch, at: int) -> None:
+    """Say of a message what is the same wherever it goes."""
+    into.body_start[at], into.body_end[at] = batch.body_start[i], batch.body_end[i]
+    into.extra_start[at], into.extra_end[at] = batch.extra_start[i], batch.extra_end[i]
+    into.reconsume_times[at] = batch.reconsume_times[i]
+    into.born_ms[at], into.tag[at] = batch.born_ms[i], batch.tag[i]

@@ -111,7 +111,8 @@ class LateEngine(Engine):
     def tell_places(self, ticket, batch):
         assert ticket == self._told
         for i, (place, offset) in self._places.pop(ticket).items():
-            batch.physical_offset[i], batch.queue_offset[i] = place, offset
+            if i < batch.count:
+                batch.physical_offset[i], batch.queue_offset[i] = place, offset
 
     def copy_record(self, batch, i):
         place, _ = self._places[batch.ticket].get(i, (-1, -1))

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 
-from core.errors import DiskFullError
+from core.errors import DiskFullError, MessageTooLargeError
 from core.message import FLAG_MARK, FLAG_RETAIN, DispatchSet, PublishBatch, RefRoom, Route
 from core.schedule.waiting_copies import COUNT_MAX, WaitingCopies
+from core.store.embedded import EmbeddedEngine
+from tests.support.store import NOW_MS, light, make_batch, open_store, read_queue
 
 
 class Appends:
@@ -132,3 +136,41 @@ def test_a_batch_whose_copies_are_all_of_messages_that_were_cut_off_is_appended_
     batch.count = 0
     copies.append(batch, 1)
     assert engine.appended[1:] == [[]]
+
+
+def test_a_whole_batch_and_its_copies_are_one_append_with_the_messages_first(engine, copies):
+    batch = batch_of(b"a", b"b", waits=[(1, route(b"w1")), (0, route(b"w2")), (5, route(b"w3"))])
+    batch.sys_flag[1] = 7 << 16 | 1
+    batch.is_whole = True
+    copies.append(batch, 1)
+    assert engine.appended == [[(b"now", b"a"), (b"now", b"b"), (b"w2", b"a"), (b"w1", b"b")]]
+    assert engine.flags == [[FLAG_MARK | FLAG_RETAIN | 1] * 2 + [FLAG_MARK | 1] * 2]
+    assert (batch.count, batch.appended, batch.ticket) == (2, 2, 1)
+    outcomes = []
+    engine.when_stored(batch.ticket, copies.tie(batch.ticket, outcomes.append))
+    engine.tell(batch.ticket)
+    assert outcomes == [None]
+
+
+def append_whole(store, *bodies):
+    """Append a batch of which the first message waits somewhere, too."""
+    now, later = (store.make_route(topic, 0, b"", light("q")) for topic in (b"now", b"later"))
+    batch = make_batch([(now, body) for body in bodies])
+    batch.waits = [(0, later)]
+    batch.is_whole = True
+    try:
+        WaitingCopies(EmbeddedEngine(store, is_sync=False)).append(batch, NOW_MS)
+    except MessageTooLargeError:
+        assert batch.appended == 0
+    return batch
+
+
+def test_nothing_is_left_of_a_whole_batch_that_finds_no_room_nor_of_its_copies(tmp_path):
+    with closing(open_store(tmp_path)) as store:
+        append_whole(store, b"a", b"x" * store.settings.segment_bytes)
+        assert store.message_count == 0
+        batch = append_whole(store, b"a", b"b")
+        assert (batch.appended, store.message_count) == (2, 3)
+        assert 0 <= batch.physical_offset[0] < batch.physical_offset[1]
+        assert list(batch.queue_offset[:2]) == [0, 1]
+        assert [body for _, body in read_queue(store, b"later/0")] == [b"a"]
