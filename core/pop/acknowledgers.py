@@ -18,6 +18,9 @@ READERS_MAX = 1_024  # those with the latest acknowledgements
 RUNS_MAX = 1_024  # of one reader, the latest, 24 bytes each
 ALL_RUNS_MAX = 65_536  # of all readers
 NAMES_MAX = 4_096  # of consumers, those that came last
+PASSED_BY = (
+    63  # names without a row, for each that replaces another; chosen: few rows, and who goes on gets its own soon
+)
 NAME_BYTES_MAX = 1_024  # of one; chosen: all of them take 4 MiB at most, and real ones have some 50 bytes
 CODE_END = 1 << 48  # codes are below: then they are no reason, `core/pop/ending_codes.py`
 _FIELDS = 3  # first offset, end, code
@@ -65,24 +68,30 @@ class Acknowledgers:
         self._codes = {name: code for code, name in self._names.items()}
         self._kept: dict[Reader, array[int]] = {}  # those with the latest last
         self._run_count = 0
+        self._to_pass_by = 0  # before a name replaces another again
         self._latest_reader: Reader | None = None  # most often the next acknowledgement is of the same one
         self._latest = _NO_RUNS
 
     def code_of(self, name: bytes) -> int:
         """Return the code of a consumer, which is part of a digest of its name; 0 where it cannot be kept, or is empty.
 
-        The row of a new name is written with the next commit.
+        The row of a new name is written with the next commit. Where more consumers than may have rows acknowledge in
+        turn, most of them are passed by: each would write its row, and delete that of another, each time.
         """
         found = self._codes.get(name)
         if found is not None:
             return found
         if not name or len(name) > NAME_BYTES_MAX:
             return 0
+        if len(self._codes) >= NAMES_MAX and self._to_pass_by:
+            self._to_pass_by -= 1
+            return 0
         code = int.from_bytes(hashlib.blake2b(name, digest_size=6).digest())
         if not code or code in self._names:
             return 0
         try:
             while len(self._codes) >= NAMES_MAX:
+                self._to_pass_by = PASSED_BY
                 oldest = next(iter(self._codes))
                 self._rows.delete(self._codes[oldest].to_bytes(6))
                 del self._names[self._codes.pop(oldest)]

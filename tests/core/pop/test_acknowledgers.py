@@ -23,6 +23,16 @@ class Rows(dict):
     delete = dict.__delitem__
 
 
+class CountedRows(Rows):
+    """One that counts what is written."""
+
+    puts = 0
+
+    def put(self, key, value):
+        self.puts += 1
+        self[key] = value
+
+
 class FullRows(NoRows):
     """A table on a full disk."""
 
@@ -105,6 +115,19 @@ def test_names_are_bounded_and_one_that_is_forgotten_is_nobody(monkeypatch):
         noted.note_run(READER, offset, offset + 1, noted.code_of(name))
     assert [noted.find(READER, offset) for offset in range(3)] == [b"", b"two", b"three"]
     assert sorted(rows.values()) == [b"three", b"two"]
+
+
+def test_more_consumers_than_may_be_known_write_few_rows_and_one_that_goes_on_gets_its_own(monkeypatch):
+    monkeypatch.setattr(kept, "NAMES_MAX", 100)
+    rows = CountedRows()
+    noted = Acknowledgers(rows)
+    names = [b"%d" % number for number in range(150)]
+    known = [noted.code_of(name) != 0 for _ in range(100) for name in names]
+    assert rows.puts <= 100 + len(known) // (kept.PASSED_BY + 1)
+    assert known.count(True) > len(known) // 3
+    assert len(rows) == 100
+    tries = next(number for number in range(1_000) if noted.code_of(b"new"))
+    assert tries <= kept.PASSED_BY
 
 
 def test_name_that_finds_no_room_is_nobody():
