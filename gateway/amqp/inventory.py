@@ -28,6 +28,8 @@ from gateway.inventory import (
     QueueEntry,
     SessionEntry,
     describe_connection,
+    name_channel,
+    name_connection,
     take_each,
     text_of,
 )
@@ -102,6 +104,11 @@ class AmqpInventory(Inventory):
         if one not in self._services.connections or channel not in channels_of(one):
             return None
         return _describe_channel(_describe_connection(one), channel)
+
+    def name_channel(self, found: OpenChannel) -> str:
+        """Return what an open channel is called, without describing it."""
+        one, channel = found
+        return name_channel(name_connection(one.transport), channel.number)
 
     def describe_consumer(self, found: OpenConsumer) -> ConsumerEntry | None:
         """Return what a consumer is; None where it is cancelled."""

@@ -99,14 +99,14 @@ class ChannelRoster(Roster[str, ChannelEntry]):
     def open(self, source: str) -> Part[ChannelEntry]:
         """Return them."""
         del source
-        describe = self._inventory.describe_channel
-
-        def name(found: OpenChannel) -> str:
-            entry = describe(found)
-            return "" if entry is None else entry.name
-
+        inventory = self._inventory
         scope = None if self._vhost is None else frozenset({self._vhost})
-        return WalkedPart(partial(_open_in, self._inventory, scope), name, describe, self._inventory.channel_changes)
+        return WalkedPart(
+            partial(_open_in, inventory, scope),
+            inventory.name_channel,
+            inventory.describe_channel,
+            inventory.channel_changes,
+        )
 
 
 class ConsumerRoster(Roster[str, ConsumerEntry]):

@@ -5,6 +5,9 @@ from urllib.parse import quote
 import aiormq
 import pytest
 
+from gateway.admin.management.channels import CHANNEL, ChannelRoster
+from gateway.admin.rosters.column import NAME, Column
+from gateway.amqp.inventory import AmqpInventory
 from tests.support.admin import managed_gateway
 
 pytestmark = pytest.mark.asyncio
@@ -116,4 +119,29 @@ async def test_channels_are_not_walked_where_none_came_or_went(tmp_path):
         assert inventory.channel_changes() == before
         await connection.channel()
         assert inventory.channel_changes() != before
+        await connection.close()
+
+
+class CountingInventory(AmqpInventory):
+    """Counts the channels that it describes."""
+
+    described = 0
+
+    def describe_channel(self, found):
+        self.described += 1
+        return super().describe_channel(found)
+
+
+async def test_only_the_channels_on_a_page_are_described(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        host, port = gateway.listening["amqp"]
+        connection = await aiormq.connect(f"amqp://guest:guest@{host}:{port}/")
+        for _ in range(10):
+            await connection.channel()
+        inventory = CountingInventory(gateway.doors["amqp"].inventory()._services)
+        found = await ChannelRoster(inventory, "/").find(Column(NAME, CHANNEL.name), 2, 5, None)
+        assert (found.total, inventory.described) == (10, 3)
+        assert [one["name"] for one in (await client.get("/api/channels")).json()][2:5] == [
+            entry.name for entry in found.things
+        ]
         await connection.close()
