@@ -6,6 +6,7 @@ import functools
 import json
 import logging
 import re
+import resource
 import subprocess
 import sys
 import threading
@@ -18,6 +19,8 @@ import typer.testing
 
 from gateway.commands.main import cli
 from tests.support.sources import ROOT
+
+START_MAX_S = 0.5  # of the processor, for a command that only asks: what people take for at once
 
 # The commands are made of their functions once, as in a process of `lmq`, and not for each call, which takes 90 ms.
 typer.testing._get_command = functools.cache(typer.testing._get_command)
@@ -40,6 +43,25 @@ def run_python(*arguments, env=None, **options):
 def run_lmq(*arguments, **options):
     """Run `lmq` as a process."""
     return run_python("-m", "gateway", *arguments, **options)
+
+
+def processor_s(*arguments):
+    """Return what `lmq` takes of the processor as a process of its own: the least of three, as other work costs some.
+
+    Checks that it succeeds.
+    """
+
+    def used():
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+
+    def cost():
+        before = used()
+        result = run_lmq(*arguments)
+        assert result.returncode == 0, result.stderr
+        return used() - before
+
+    return min(cost() for _ in range(3))
 
 
 def call_lmq(*arguments, **options):

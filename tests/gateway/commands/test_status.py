@@ -6,7 +6,7 @@ import time
 import pytest
 
 from gateway.commands.status import facts_of, rows_of
-from tests.support.commands import call_lmq, check_told
+from tests.support.commands import START_MAX_S, call_lmq, check_told, processor_s
 
 NUMBERS = ("uptime_ms", "disk_free_bytes", "disk_free_bytes_min", "log_bytes", "memory_bytes", "memory_bytes_max")
 
@@ -97,3 +97,9 @@ def test_the_whole_gateway_is_shown_once_or_live(running):
 def test_another_door_is_no_admin_api(running):
     amqp = f"127.0.0.1:{running.port('amqp')}"
     check_told(call_lmq("status", "--admin", amqp), f"^lmq: that is no admin API at {amqp}: it speaks AMQP$", code=6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ["status", "queues list", "explain topic x/y"])
+def test_questions_take_less_than_half_a_second_of_processor(running, words):
+    assert processor_s(*words.split(), "--admin", f"127.0.0.1:{running.port('admin')}") < START_MAX_S
