@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from array import array
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
 from pamqp.commands import Basic
 
@@ -17,7 +17,7 @@ from core.queues.terms import NO_LIMIT
 from gateway.amqp.argument_rules import CONSUMER_TIMEOUT, RULES, check_integer
 from gateway.amqp.channel import Channel
 from gateway.amqp.consumer import Consumer, Slot, find_get_slot
-from gateway.amqp.declaring import Declarer
+from gateway.amqp.declaring import RELEASED_A_STEP, Declarer
 from gateway.amqp.delivery_codec import DeliveryEncoder
 from gateway.amqp.direct_reply import REPLY_TO, make_reply_name
 from gateway.amqp.errors import AmqpError, not_of_streams
@@ -266,6 +266,13 @@ class Reading:
 
     def release(self, channel: Channel, now_ms: int) -> None:
         """Stop all consumers of a channel that ended, and give back what it had."""
+        consumers = self.stop_all(channel)
+        while self.give_back(channel, now_ms):
+            pass
+        self.let_go(channel, consumers)
+
+    def stop_all(self, channel: Channel) -> list[Any]:
+        """Stop all consumers of a channel that ended, and return them: what it had is to be given back."""
         consumers = list(channel.consumers.values())
         channel.consumers.clear()
         self._metrics.channel_changes += 1
@@ -274,9 +281,17 @@ class Reading:
         if channel.transaction is not None:
             channel.transaction.roll_back()
         channel.unacked.held = None
-        channel.unacked.settle_all(REQUEUE)
+        return consumers
+
+    def give_back(self, channel: Channel, now_ms: int) -> bool:
+        """Give back some of what a channel had that ended, the oldest first; return whether there is more."""
+        channel.unacked.settle_oldest(RELEASED_A_STEP, REQUEUE)
         self._apply(channel, now_ms)
         self._refused = ""
+        return channel.unacked.live > 0
+
+    def let_go(self, channel: Channel, consumers: list[Any]) -> None:
+        """Forget a channel that has nothing any more, and the queues that go with its consumers."""
         channel.slots.clear()  # they refer back to the channel, by its consumers
         channel.again, channel.get_slot = None, -1  # the former as well
         for consumer in consumers:

@@ -6,8 +6,9 @@ Source: docs/protocols/amqp.md, "Declarations".
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from typing import Any, Protocol
 
 from pamqp.commands import Exchange as ExchangeMethod, Queue as QueueMethod
 
@@ -39,6 +40,7 @@ from gateway.auth.credentials import Identity
 from gateway.events import Actor, Kind
 
 RESERVED_PREFIX = "amq."
+RELEASED_A_STEP = 16_384  # deliveries that are given back in one step, of some 40 ns each
 
 
 class Declarer:
@@ -283,12 +285,31 @@ class Declarer:
         return self._vhost.get(name, self._owner)
 
 
-def release_all(
-    channels: Iterable[Channel], release: Callable[[Channel, int], None], owned: Iterator[None], now_ms: int
-) -> Iterator[None]:
+class Released(Protocol):
+    """What a connection read, which gives back what its channels have."""
+
+    def stop_all(self, channel: Channel) -> list[Any]:
+        """Stop all consumers of a channel, and return them."""
+
+    def give_back(self, channel: Channel, now_ms: int) -> bool:
+        """Give back some of what a channel had; return whether there is more."""
+
+    def let_go(self, channel: Channel, consumers: list[Any]) -> None:
+        """Forget a channel that has nothing any more."""
+
+
+def hold_much(channels: Iterable[Channel]) -> bool:
+    """Return whether channels have more deliveries than are given back at once."""
+    return sum(channel.unacked.live for channel in channels) > RELEASED_A_STEP
+
+
+def release_all(channels: Iterable[Channel], reading: Released, owned: Iterator[None], now_ms: int) -> Iterator[None]:
     """Give back what a connection had that is gone, in steps: what its channels hold, then its exclusive queues."""
     for channel in channels:
-        release(channel, now_ms)
+        consumers = reading.stop_all(channel)
+        while reading.give_back(channel, now_ms):
+            yield
+        reading.let_go(channel, consumers)
         yield
     yield from owned
 

@@ -17,7 +17,7 @@ from gateway.amqp.commit_end import Commits, HeldPublisher, partly_committed
 from gateway.amqp.confirms import Confirms
 from gateway.amqp.connection import AmqpConnection
 from gateway.amqp.consuming import Reading
-from gateway.amqp.declaring import Declarer, release_all
+from gateway.amqp.declaring import Declarer, hold_much, release_all
 from gateway.amqp.entering import enter
 from gateway.amqp.entrance import Entrance
 from gateway.amqp.errors import AmqpError, PeerSilentError, error_from_core
@@ -359,7 +359,8 @@ class AmqpHandler(ConnectionHandler):
         self._vhost.connections.discard(self)
         channels = list(self.output.connection.channels.values())
         owned, heard_ms = self.declarer.remove_owned(), self.output.connection.heartbeat.received_ms
-        self._vhost.chores.start(release_all(channels, self.reading.release, owned, heard_ms))
+        work = release_all(channels, self.reading, owned, heard_ms)
+        self._vhost.chores.start(work, is_long=hold_much(channels))
         self._publisher.end()
 
     # Methods

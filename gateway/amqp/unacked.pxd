@@ -72,6 +72,9 @@ cdef class UnackedRing:
 
     cdef bint _hold(self, dict held, long long tag, int kind, bint is_multiple) except -1
 
+    @cython.locals(tag="long long")
+    cpdef settle_oldest(self, long long count, int kind)
+
     cdef bint _settle(self, long long tag, int kind, bint is_multiple) except -1
 
     cdef bint _is_live(self, long long tag) except -1

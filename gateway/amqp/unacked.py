@@ -201,10 +201,13 @@ class UnackedRing:
         self.settled_count = 0
         return self._settle(tag, kind, multiple)
 
-    def settle_all(self, kind: int) -> None:
-        """Settle everything, oldest first."""
+    def settle_oldest(self, count: int, kind: int) -> None:
+        """Settle the oldest ones, about so many of those in the ring, or everything; nothing is held."""
         self.settled_count = 0
-        self._settle(0, kind, True)
+        tag = self.first_tag + count - 1
+        while self.first_tag < tag < self.next_tag - 1 and self._slot[tag & self._mask] < 0:
+            tag -= 1
+        self._settle(tag if self._is_live(tag) else 0, kind, True)
 
     def settle_rest(self, kind: int) -> None:
         """Settle everything that is not held, oldest first."""

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from pamqp.commands import Basic, Channel
 
+from gateway.amqp import consuming, declaring
 from tests.support import amqp
 from tests.support.amqp_door import AmqpWorld
 from tests.support.engines import MAKERS
@@ -327,3 +328,27 @@ def test_a_lone_message_goes_out_in_the_turn_in_which_it_came(world):
     peer.handler.on_data(amqp.publish(1, b"x", key="q"), world.now_ms)
     world.broker.run_turn(world.now_ms)
     assert peer.bodies() == [b"x"]
+
+
+@pytest.mark.at_once(reason="looks at the turn in which messages come back")
+def test_very_many_deliveries_of_a_connection_that_is_gone_come_back_in_turns(world, monkeypatch):
+    for module in (consuming, declaring):
+        monkeypatch.setattr(module, "RELEASED_A_STEP", 10)
+    monkeypatch.setattr(world.amqp.vhosts.chores, "_now_ns", iter(range(0, 10**12, 10**6)).__next__)
+    peer, other = world.client(), world.client()
+    peer.declare("q")
+    bodies = [b"%d" % i for i in range(95)]
+    peer.publish(*bodies, key="q")
+    assert len(peer.consume("q").bodies()) == 95
+    queue = world.amqp.vhost.find("q")
+    peer.transport.is_closed = True
+    peer.handler.on_closed(world.now_ms)
+    assert queue.pop.ready_count == 0
+    counts = []
+    while queue.pop.ready_count < 95:
+        world.broker.run_turn(world.now_ms)  # in which others have theirs
+        counts.append(queue.pop.ready_count)
+    assert counts == [*range(10, 91, 10), 95]
+    other.consume("q")
+    found = other.messages()
+    assert [(one.body, one.method.redelivered) for one in found] == [(body, True) for body in bodies]

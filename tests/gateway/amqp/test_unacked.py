@@ -58,7 +58,7 @@ def test_a_ring_remembers_what_was_done_last_by_the_slot_that_had_it():
     found = {(slot, offset) for slot in (0, 1) for offset in range(300) if ring.has_settled(slot, offset, 1)}
     assert found == {(0, 100), (1, 200)}  # what was given back is not done, what is unacknowledged neither
     assert not ring.has_settled(0, 100, from_tag=2)
-    ring.settle_all(ACK)
+    ring.settle_oldest(1 << 40, ACK)
     assert ring.has_settled(0, 102, 1)
     ring.skip(4)
     assert not any(ring.has_settled(slot, offset, 1) for slot in (0, 1) for offset in range(300))
@@ -171,7 +171,34 @@ def test_hoarded_tags_cost_a_place_in_the_ring_each():
     assert settled(ring) == []
 
 
-def test_settle_all_gives_everything_oldest_first():
+@pytest.mark.parametrize("count", [1, 3, 64, 10_000])
+def test_everything_is_settled_some_at_a_time_and_oldest_first(count):
+    ring = UnackedRing()
+    push(ring, 1, first_offset=7)
+    for _ in range(30):
+        first = push(ring, 100)
+        for tag in range(first, first + 100):
+            ring.settle(tag, ACK, multiple=False)
+    ring.skip(5)
+    push(ring, 200, first_offset=1_000)
+    for tag in range(ring.first_tag + 10, ring.first_tag + 150):
+        ring.settle(tag, ACK, multiple=False)
+    ring.skip(5)
+    push(ring, 2, slot=1, first_offset=5_000)
+    live, found = ring.live, []
+    while ring.live:
+        before = ring.live
+        ring.settle_oldest(count, REQUEUE)
+        assert 0 < before - ring.live <= count + 2  # and what was late
+        found += settled(ring)
+    expected = [7, *range(1_000, 1_010), *range(1_150, 1_200), 5_000, 5_001]
+    assert [(offset, kind) for _, offset, kind in found] == [(offset, REQUEUE) for offset in expected]
+    assert (live, list(ring.in_flight[:2])) == (len(expected), [0, 0])
+    ring.settle_oldest(count, REQUEUE)
+    assert settled(ring) == []
+
+
+def test_what_is_settled_at_once_is_everything_oldest_first():
     ring = UnackedRing()
     push(ring, 1, first_offset=7)
     for _ in range(30):
@@ -179,7 +206,7 @@ def test_settle_all_gives_everything_oldest_first():
         for tag in range(first, first + 100):
             ring.settle(tag, ACK, multiple=False)
     push(ring, 2)
-    ring.settle_all(REQUEUE)
+    ring.settle_oldest(1 << 40, REQUEUE)
     assert settled(ring) == [(0, 7, REQUEUE), (0, 100, REQUEUE), (0, 101, REQUEUE)]
     assert ring.live == 0
 
