@@ -140,14 +140,15 @@ class Delivery(Redelivery):
         window = session.window
         if window is None:
             return
-        for number in unacked_denied(session, window, may):
-            if window.state_of(number) == EXACT_RECEIVED:
-                continue  # its client has it: all that is left is to release it
-            self._note_end(session, window, number, NOT_PERMITTED, 0)
+        # A client that has one has had it: all that is left is to release it.
+        denied = [one for one in unacked_denied(session, window, may) if window.state_of(one) != EXACT_RECEIVED]
+        self._note_ends(session, window, denied, NOT_PERMITTED)
+        self.exact.note_received(session, [one for one in denied if window.state_of(one) != ONCE_SENT])
+        for number in denied[::-1]:  # the newest first: then nearly all leave the window together, with the oldest
             if window.state_of(number) == ONCE_SENT:
                 self.let_go(session, window, number)
             else:
-                self.only_release(session, window, number)
+                window.release(number)
 
     def note_session_end(self, session: Session) -> None:
         """Note that a session ends, of what it is owed of shared filters at QoS 2: no other member gets that.

@@ -174,6 +174,24 @@ class Redelivery(Desk):
         elif window.state_of(number) != ONCE_SENT:
             self._note_group_ends(topic_filter, (offset,), reason, now_ms)
 
+    def _note_ends(self, session: Session, window: InflightWindow, numbers: Sequence[int], reason: str) -> None:
+        """Note how messages in flight end, as `_note_end` does, those of one subscription together."""
+        by_source: dict[int, list[int]] = {}
+        for number in numbers:
+            by_source.setdefault(window.source_of(number), []).append(number)
+        for source, found in by_source.items():
+            subscription = session.sources[source]
+            if subscription is None:
+                continue
+            topic_filter = subscription.topic_filter
+            if is_shared(topic_filter):
+                exact = [window.offset_of(one) for one in found if window.state_of(one) != ONCE_SENT]
+                self._note_group_ends(topic_filter, sorted(exact), reason, 0)
+            else:
+                offsets = sorted([window.offset_of(one) for one in found])
+                reader = (self.broker.queue_key(subscription.queue_ref), session.client_id)
+                self.broker.lasting_endings.note(reader, offsets, len(offsets), reason, 0)
+
     def _note_group_ends(self, topic_filter: bytes, offsets: Sequence[int], reason: str, now_ms: int) -> None:
         """Note how messages of a shared filter end, ascending, which are done for the group."""
         group, inner = split_share(topic_filter)

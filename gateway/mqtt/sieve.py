@@ -71,10 +71,13 @@ def make_form(subscription: Subscription, now_ms: int) -> Form:
 
 def unacked_denied(session: Session, window: InflightWindow, may: Permissions) -> Iterator[int]:
     """Give the numbers of what is in flight for filters that may not be read, which may leave the window meanwhile."""
+    are_denied: dict[bytes, bool] = {b"": False}
     number = window.next_unacked(window.tail)
     while number < window.head:
         topic_filter = _filter_of(session, window, number)
-        if topic_filter and not may.may_subscribe(plain_filter(topic_filter)):
+        if topic_filter not in are_denied:
+            are_denied[topic_filter] = not may.may_subscribe(plain_filter(topic_filter))
+        if are_denied[topic_filter]:
             yield number
         number = window.next_unacked(number + 1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from core.lmq.queue_name import mqtt_queue_name
 from tests.support import mqtt
 from tests.support.logins import quick_hash
 from tests.support.mqtt import connack, puback, publish, unsubscribe
@@ -159,6 +160,30 @@ def test_what_is_in_flight_is_not_sent_again_where_it_may_not_be_read_any_more(w
     again.send(*[puback(one.packet_id) for one in got])
     publisher.send(publish(b"public", b"new", qos=1, packet_id=1), publish(b"t", b"new", qos=1, packet_id=2))
     assert again.bodies() == [b"new"]
+
+
+@pytest.mark.parametrize("topic_filter", [b"t", b"$share/g/t"])
+@pytest.mark.parametrize("qos", [1, 2])
+def test_ends_of_what_may_not_be_read_any_more_are_noted_in_runs(world, topic_filter, qos):
+    subscriber = world.client(b"c", (topic_filter, qos), (b"public", 1), clean=False, **ALICE)
+    world.client(b"p").send(
+        *[publish(b"t", b"%d" % i, qos=qos, packet_id=1 + i) for i in range(50)],
+        *[publish(b"public", b"%d" % i, qos=1, packet_id=100 + i) for i in range(50)],
+    )
+    assert len(subscriber.bodies()) == 100
+    subscriber.vanish()
+    journals = [world.broker.engine.journal(name) for name in ("endings", "pop")]
+    before = [journal.bytes_used for journal in journals]
+    revoke(world)
+    assert sum(journal.bytes_used for journal in journals) - sum(before) < 50 * 24  # a record each
+    reader = (mqtt_queue_name(b"t"), b"mqtt:g" if topic_filter.startswith(b"$") else b"c")
+    endings = world.broker.pop.endings if topic_filter.startswith(b"$") else world.broker.lasting_endings
+    is_told = topic_filter == b"t" or qos == 2  # another member gets what went out at QoS 1
+    for offset in range(50):
+        found = endings.find(*reader, offset)
+        assert (found.reason if found else "") == ("not_permitted" if is_told else "")
+    again = world.connect(b"c", clean=False, **ALICE)
+    assert len(again.take_deliveries()) == 50
 
 
 def test_retained_messages_in_flight_are_not_sent_again_either(world):
