@@ -49,7 +49,10 @@ class HeldLooks:
         self._is_looking = True
         began_s, steps = monotonic(), _SlowSteps()
         try:
-            for vhost in [vhost for vhost in self._vhosts() if len(vhost) >= MANY]:
+            for vhost in self._vhosts():
+                if len(vhost) < MANY:
+                    await steps.rest()  # there may be very many of them
+                    continue
                 for _ in vhost.rows.take_in():
                     await steps.rest()
                 held, count = HeldFigures(vhost), len(vhost.rows)

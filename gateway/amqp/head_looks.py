@@ -72,7 +72,8 @@ class HeadLooks:
             count = len(known.rows)
             known.done.extend(array("q", [_NOT_LOOKED]) * (count - len(known.done)))
             found.append(known._replace(queue_count=count))
-        self._hosts = {host.vhost: host for host in found}
+        if len(self._hosts) > len(found):
+            self._hosts = {host.vhost: host for host in found}
         return found
 
     def _look(self, host: Host, number: int, next_offset: int, now_ms: int) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from gateway.admin import held_looks
+from gateway.admin import held_looks, steps
 from gateway.admin.held_looks import HeldLooks
 from gateway.admin.rosters.held_figures import HeldFigures
 from tests.support.admin import declare, managed_gateway
@@ -45,3 +47,24 @@ async def test_a_queue_that_is_consumed_from_is_left_to_the_questions(tmp_path, 
         await HeldLooks(lambda: gateway.doors["amqp"].vhosts).look()
         held = HeldFigures(vhost)
         assert [held.is_known(number, number + 1, is_seen=True) for number in range(2)] == [False, True]
+
+
+async def test_very_many_virtual_hosts_with_few_queues_are_passed_by_in_steps(tmp_path, monkeypatch):
+    monkeypatch.setattr(steps, "STEP_S", 0.0)
+    monkeypatch.setattr(held_looks, "PAUSE_S", 0.0)
+    async with managed_gateway(tmp_path) as (gateway, _):
+        vhosts = gateway.doors["amqp"].vhosts
+        for number in range(50):
+            vhosts.make(f"v{number}")
+        turns = 0
+
+        async def count():
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        other = asyncio.create_task(count())
+        await HeldLooks(lambda: vhosts).look()
+        other.cancel()
+        assert turns >= 50
