@@ -57,6 +57,7 @@ class Rates(NamedTuple):
     ready: float = 0.0  # growth of the messages that wait
     unacked: float = 0.0  # growth of the messages that consumers have
     again: float = 0.0  # that consumers got once more
+    is_known: bool = True  # False: all but `given` were not looked at yet, and clients took something of late
 
 
 STANDING = Rates()
@@ -206,10 +207,16 @@ class QueueActivity:
         return [grown.get(queue_ref, 0.0) for queue_ref in range(first, end)]
 
     def rates_of(self, vhost: VirtualHost, queue: SharedQueue, queue_ref: int) -> Rates:
-        """Return how fast an AMQP queue goes, which is that light queue; it is watched for a while from now on."""
+        """Return how fast an AMQP queue goes, which is that light queue; it is watched for a while from now on.
+
+        Until there are two looks it is only known that nothing left it where no client took anything of its host.
+        """
         if queue in self._told or len(self._told) < WATCHED_MAX:
             self._told[queue] = (vhost, monotonic())
-        return self._rates_now(queue, self.rate_into(queue_ref))
+        rates, outflow = self._rates_now(queue, self.rate_into(queue_ref)), vhost.outflow
+        if self._watched.get(queue, NOT_WATCHED)[1] is None and (outflow.is_moving or outflow.has_moved()):
+            return rates._replace(is_known=False)
+        return rates
 
     def _rates_now(self, queue: SharedQueue, given: float) -> Rates:
         _, rates = self._watched.get(queue, NOT_WATCHED)

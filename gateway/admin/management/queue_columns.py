@@ -1,7 +1,8 @@
 """The columns that AMQP's queues are sorted by, by RabbitMQ's names: all fields of a queue but its node and place.
 
 Nothing stands before the first message: a moment is 0 there. Of what stands in an object, such as
-`arguments.x-max-length`, nothing comes before numbers, and those before words.
+`arguments.x-max-length`, nothing comes before numbers, and those before words. A rate that is not known yet stands
+where it would if nothing had left the queue.
 """
 
 from __future__ import annotations

@@ -35,6 +35,8 @@ from gateway.inventory import text_of
 QUEUES = Routes()
 CONSUMERS_MAX = 100  # told of one queue; chosen: what a page can show
 Placed = tuple[VirtualHost, SharedQueue]
+Paces = tuple[Item, Item]  # rates of what a queue holds, and of what left it
+NO_PACES: Paces = {}, {}
 
 
 @QUEUES.get("/queues")
@@ -170,6 +172,7 @@ def tell_figures(vhost: VirtualHost, queue: SharedQueue, figures: Figures) -> It
     """Return a queue as the API tells it, with figures of a moment; all else of a queue stays as it is."""
     ready, unacked, ends, rates, ruling = figures.ready, figures.unacked, figures.ends, figures.rates, figures.ruling
     held, given, again = ready + unacked, figures.given, figures.again
+    paces = _tell_paces(rates) if rates.is_known else NO_PACES
     arguments = told_arguments(queue.arguments) if queue.arguments else {}
     return {
         "name": queue.name,
@@ -182,11 +185,9 @@ def tell_figures(vhost: VirtualHost, queue: SharedQueue, figures: Figures) -> It
         "node": NODE,
         "state": "running",
         "messages": held,
-        "messages_details": tell_rate(rates.ready + rates.unacked),
         "messages_ready": ready,
-        "messages_ready_details": tell_rate(rates.ready),
         "messages_unacknowledged": unacked,
-        "messages_unacknowledged_details": tell_rate(rates.unacked),
+        **paces[0],
         "message_bytes": round(ends.body_bytes * held) if held else 0,
         "message_bytes_ready": round(ends.body_bytes * ready) if ready else 0,
         "message_bytes_unacknowledged": round(ends.body_bytes * unacked) if unacked else 0,
@@ -194,11 +195,9 @@ def tell_figures(vhost: VirtualHost, queue: SharedQueue, figures: Figures) -> It
             "publish": given,
             "publish_details": tell_rate(rates.given),
             "deliver_get": max(given - ready, 0) + again,
-            "deliver_get_details": tell_rate(rates.delivered),
             "redeliver": again,
-            "redeliver_details": tell_rate(rates.again),
             "ack": max(given - held, 0),
-            "ack_details": tell_rate(rates.left),
+            **paces[1],
         },
         "head_message_timestamp": None if ends.oldest_at_ms is None else ends.oldest_at_ms // 1_000,
         "idle_since": None if ends.newest_at_ms is None else _told_moment(ends.newest_at_ms),
@@ -217,6 +216,19 @@ def tell_figures(vhost: VirtualHost, queue: SharedQueue, figures: Figures) -> It
             "oldest_at_ms": ends.oldest_at_ms,
             "newest_at_ms": ends.newest_at_ms,
         },
+    }
+
+
+def _tell_paces(rates: Rates) -> Paces:
+    """Return the rates of what a queue holds, and of what left it."""
+    return {
+        "messages_details": tell_rate(rates.ready + rates.unacked),
+        "messages_ready_details": tell_rate(rates.ready),
+        "messages_unacknowledged_details": tell_rate(rates.unacked),
+    }, {
+        "deliver_get_details": tell_rate(rates.delivered),
+        "redeliver_details": tell_rate(rates.again),
+        "ack_details": tell_rate(rates.left),
     }
 
 

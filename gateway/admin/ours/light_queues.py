@@ -184,7 +184,7 @@ def _counts_of(broker: Broker, placed: Placed) -> tuple[int | None, int | None]:
 
 
 class Figures(NamedTuple):
-    """What of a light queue may change; None: its door does not keep count of it."""
+    """What of a light queue may change; None: its door does not keep count of it, or it was not looked at yet."""
 
     first: int  # offset that is kept
     end: int  # the next offset
@@ -216,8 +216,8 @@ def find_figures(view: AdminView, placed: Placed) -> Figures:
     readers = queue.reader_count()
     if rates is STANDING:
         return Figures(first, end, readers, ready, unacked, 0.0, 0.0, 0.0, ends)
-    paces = round(rates.given, 1), round(rates.left, 1), round(rates.again, 1)
-    return Figures(first, end, readers, ready, unacked, *paces, ends)
+    left, again = (round(rates.left, 1), round(rates.again, 1)) if rates.is_known else (None, None)
+    return Figures(first, end, readers, ready, unacked, round(rates.given, 1), left, again, ends)
 
 
 def tell_figures(broker: Broker, placed: Placed, figures: Figures) -> Item:

@@ -21,7 +21,7 @@ const KINDS = [
       name: link("queues", one.vhost, one.name, one.name),
       kind: one.vhost === "/" ? "AMQP queue" : `AMQP queue in ${one.vhost}`,
       waiting: one.messages,
-      change: one.messages_details.rate,
+      change: one.messages_details?.rate,
       readers: count(one.consumers),
       oldest: age(one.lmq.oldest_at_ms),
     }),

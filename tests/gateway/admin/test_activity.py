@@ -12,6 +12,45 @@ from tests.support.gateway import running_gateway
 from tests.support.waiting import WAIT_S
 
 pytestmark = pytest.mark.asyncio
+NAMES = ("deliver_get", "redeliver", "ack")
+
+
+async def test_what_leaves_a_queue_is_not_told_as_nothing_before_it_was_looked_at_twice(tmp_path, monkeypatch):
+    now = [1_000.0]
+    monkeypatch.setattr(activity, "monotonic", lambda: now[0])
+    async with running_gateway(tmp_path) as gateway, make_client(make_view(gateway)) as client:
+        view = client._transport.app.state.view
+        declare(gateway, "jobs")
+        for _ in range(20):
+            await publish(client, "amq.default", "jobs", "x")
+        got = {"count": 5, "ackmode": "ack_requeue_false", "encoding": "auto"}
+
+        async def take_and_look():
+            await client.post("/api/queues/%2F/jobs/get", json=got)
+            now[0] += 5
+            await view.activity.look()
+
+        async def find_rates_told():
+            queue = (await client.get("/api/queues/%2F/jobs")).json()
+            (ours,) = (await client.get("/api/lmq/queues")).json()
+            stats = queue["message_stats"]
+            told = (*(stats.get(f"{name}_details") for name in NAMES), queue.get("messages_details"))
+            return told, ours["rate_out"], ours["rate_again"]
+
+        await take_and_look()
+        assert await find_rates_told() == ((None, None, None, None), None, None)
+        await take_and_look()
+        assert await find_rates_told() == ((None, None, None, None), None, None)
+        await take_and_look()
+        one, none = {"rate": 1.0}, {"rate": 0.0}
+        assert await find_rates_told() == ((one, none, one, {"rate": -1.0}), 1.0, 0.0)
+        now[0] += activity.TOLD_S + 1
+        await take_and_look()  # nobody asked for it
+        assert await find_rates_told() == ((None, None, None, None), None, None)
+        for _ in range(2):
+            now[0] += activity.TOLD_S + 1
+            await view.activity.look()
+        assert await find_rates_told() == ((none, none, none, none), 0.0, 0.0)  # nothing was taken since
 
 
 @pytest.mark.here(reason="a list tells of the oldest message that is here")

@@ -40,8 +40,8 @@ const COLUMNS = [
   { title: "Unacked", isNumber: true, sort: "messages_unacknowledged", read: (queue) => count(queue.messages_unacknowledged) },
   { title: "Consumers", isNumber: true, sort: "consumers", read: (queue) => count(queue.consumers) },
   { title: "In /s", isNumber: true, sort: "message_stats.publish_details.rate", read: (queue) => rate(queue.message_stats.publish_details.rate) },
-  { title: "Out /s", isNumber: true, read: (queue) => rate(queue.message_stats.ack_details.rate) },
-  { title: "Redelivered /s", isNumber: true, sort: "message_stats.redeliver_details.rate", read: (queue) => rate(queue.message_stats.redeliver_details.rate) },
+  { title: "Out /s", isNumber: true, read: (queue) => rate(queue.message_stats.ack_details?.rate) },
+  { title: "Redelivered /s", isNumber: true, sort: "message_stats.redeliver_details.rate", read: (queue) => rate(queue.message_stats.redeliver_details?.rate) },
   { title: "Oldest", isNumber: true, read: (queue) => age(queue.lmq.oldest_at_ms) },
   { title: "Depth", read: (queue) => plot(noteDepth(queue), `depth of ${queue.name}`, "spark") },
   { title: "Policy", read: (queue) => queue.policy ?? "" },
@@ -145,7 +145,7 @@ async function showQueue(main, signal, vhost, name) {
   const load = async () => {
     const queue = await get(where, {}, signal);
     const stats = queue.message_stats;
-    seen.push({ depth: queue.messages, given: stats.publish_details.rate, left: stats.ack_details.rate });
+    seen.push({ depth: queue.messages, given: stats.publish_details.rate, left: stats.ack_details?.rate ?? null });
     if (seen.length > KEPT) seen.shift();
     renew(
       figures,
@@ -156,8 +156,8 @@ async function showQueue(main, signal, vhost, name) {
         card("Unacknowledged", count(queue.messages_unacknowledged)),
         card("Consumers", count(queue.consumers)),
         card("In", rate(stats.publish_details.rate), "/s"),
-        card("Out", rate(stats.ack_details.rate), "/s"),
-        card("Redelivered", rate(stats.redeliver_details.rate), "/s"),
+        card("Out", rate(stats.ack_details?.rate), "/s"),
+        card("Redelivered", rate(stats.redeliver_details?.rate), "/s"),
         card("Oldest waits", age(queue.lmq.oldest_at_ms) || "–"),
       ),
       seen.length > 1 && h(

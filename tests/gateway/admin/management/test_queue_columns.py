@@ -77,6 +77,8 @@ async def test_queues_are_sorted_by_whatever_is_told_of_them(tmp_path, monkeypat
         for column in sorted(columns):
             whole = await _ask(client, view, "/api/queues", column)
             had = [rank(dig(item, column.split("."))) for item in whole]
+            if column.endswith("_details.rate"):  # one that is not known stands as if nothing had left the queue
+                had = [one for one in had if one != (0, 0)]
             had = [(1, 0) if one == (0, 0) and (1, 0) not in had else one for one in had]
             assert had == sorted(had), column
             with monkeypatch.context() as patch:
