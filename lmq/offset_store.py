@@ -32,19 +32,25 @@ class BrokerOffsets:
         if self._saved.get(queue) != offset or queue in self._noted:  # another that is noted may be under way
             self._noted[queue] = offset
 
+    def forget(self, queue: MessageQueue) -> None:
+        """Commit nothing more of a queue: it is another's, who may be further by the time that a commit succeeds."""
+        self._noted.pop(queue, None)
+
     async def save(self) -> None:
         """Commit what was noted, at all brokers that can be reached; raise the last error of the others."""
         failed: SdkError | None = None
         async with self._saving:
             for queue in list(self._noted):
-                offset = self._noted[queue]
+                offset = self._noted.get(queue)
+                if offset is None:  # it was forgotten meanwhile
+                    continue
                 try:
                     await self._access.commit(queue, offset)
                 except SdkError as error:
                     failed = error
                     continue
                 self._saved[queue] = offset
-                if self._noted[queue] == offset:  # no other came meanwhile
+                if self._noted.get(queue) == offset:  # no other came meanwhile
                     del self._noted[queue]
         if failed is not None:
             raise failed
@@ -78,6 +84,9 @@ class FileOffsets:
         if self._offsets.get(queue) != offset:
             self._offsets[queue] = offset
             self._is_changed = True
+
+    def forget(self, queue: MessageQueue) -> None:
+        """Keep the offset: nobody else goes by it."""
 
     async def save(self) -> None:
         """Write the file anew if an offset changed."""

@@ -7,6 +7,7 @@ import logging
 import ssl
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -284,11 +285,9 @@ class PushConsumer(Member):
             is_balanced = all([await self._balance(topic) for topic in topics])
             if self._troubles.sharing.failures == failures:
                 self._troubles.sharing.note_success()
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(REBALANCE_S if is_balanced else UNBALANCED_S):
                     await self._is_changed.wait()
-            except TimeoutError:
-                continue
 
     async def _greet_brokers(self) -> None:
         """Tell all brokers of all topics what the group wants, where they do not know it yet."""
@@ -352,6 +351,8 @@ class PushConsumer(Member):
         is_over = await self._consumption.finish(process_queue, self._stop_s)
         self._offsets.note(queue, process_queue.offset if offset is None else offset)
         await self._save_offsets()
+        if offset is None:  # else it stays ours, and that offset is tried again
+            self._offsets.forget(queue)
         if self._locks is not None and is_over:
             await self._locks.unlock([queue])
 

@@ -168,3 +168,43 @@ async def test_a_reset_to_what_was_saved_last_is_committed_behind_what_is_under_
     await saving
     await store.save()
     assert brokers.offsets == {A: 5}
+
+
+async def test_what_is_forgotten_is_not_committed_later():
+    brokers = Brokers()
+    store = BrokerOffsets(brokers)
+    brokers.away.add("a")
+    store.note(A, 5)
+    store.note(B, 6)
+    with pytest.raises(ConnectFailedError):
+        await store.save()
+    store.forget(A)
+    brokers.away.clear()
+    await store.save()
+    assert brokers.offsets == {B: 6}
+    store.note(A, 9)
+    await store.save()
+    assert brokers.offsets == {A: 9, B: 6}
+
+
+async def test_what_is_forgotten_while_others_are_committed_is_left_out():
+    brokers = Brokers()
+    store = BrokerOffsets(brokers)
+    commit = brokers.commit
+
+    async def commit_and_forget(queue, offset):
+        store.forget(A if queue == B else B)
+        await commit(queue, offset)
+
+    brokers.commit = commit_and_forget
+    store.note(A, 5)
+    store.note(B, 6)
+    await store.save()
+    assert brokers.offsets == {A: 5}
+
+
+async def test_offsets_in_a_file_are_not_forgotten(tmp_path):
+    store = FileOffsets(tmp_path / "offsets.json")
+    store.note(A, 5)
+    store.forget(A)
+    assert await store.load(A) == 5

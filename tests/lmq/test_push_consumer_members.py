@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from lmq import (
+    ConnectFailedError,
     ConsumeStatus,
     MessageQueue,
     OutMessage,
@@ -141,6 +142,33 @@ async def test_another_takes_over_from_a_member_that_dies(gateway, namesrv, prod
         await fill(producer, 8)
         await until(lambda: numbers(other).count(7) and numbers(other).count(4))
     assert set(numbers(other)) == set(range(8))
+
+
+async def test_a_commit_that_fails_as_a_queue_is_given_up_does_not_set_its_next_owner_back(
+    namesrv, producer, reader, monkeypatch
+):
+    async def fail(queue, _offset):
+        raise ConnectFailedError(queue.broker_name, "away")
+
+    one, other = Heard(), Heard()
+    options = {"consume_from": "first"}
+    async with PushConsumer(namesrv, "g", one, client_id="a", **options) as first:
+        first.subscribe("T")
+        await fill(producer, 4)
+        await one.until(4)
+        with monkeypatch.context() as away:
+            away.setattr(first._access, "commit", fail)
+            second = PushConsumer(namesrv, "g", other, client_id="b", **options)
+            second.subscribe("T")
+            await second.start()
+            await until(lambda: [q.queue_id for q in second.assigned if q.topic == "T"] == [2, 3])
+            await fill(producer, 4)
+            await until(lambda: len([one for one in other.messages if one.queue_offset == 1]) == 2)
+            await until(lambda: all(one.offset == 2 for q, one in second._queues.items() if q.topic == "T"))
+            await second._save_offsets()
+        await first._save_offsets()
+        assert [await reader.committed("T", queue_id) for queue_id in range(2, 4)] == [2, 2]
+        await second.stop()
 
 
 async def test_operators_see_a_consumer_and_have_it_consume_by_hand(gateway, namesrv, producer):
