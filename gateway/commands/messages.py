@@ -120,7 +120,7 @@ def trace(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show each message published by MQTT or AMQP from now on, with its queues."""
+    """Show each message published by MQTT or AMQP from now on, with its queues; a topic of RocketMQ is refused."""
     import json
     import sys
     from threading import Event

@@ -9,16 +9,18 @@ from fastapi import Query
 from pydantic import BaseModel, Field
 
 from core.broker import Broker
+from core.lmq.queue_name import is_light
 from core.message import StoredBatch
 from gateway.admin.asking import read_on
 from gateway.admin.login import Administrator
+from gateway.admin.management.failures import bad_request
 from gateway.admin.management.listing import Item
 from gateway.admin.ours.light_queues import name_of
 from gateway.admin.ours.reading import find_queues
 from gateway.admin.routes import Routes
 from gateway.admin.steps import Steps
 from gateway.admin.stored import Address, StoredRecord
-from gateway.admin.view import View
+from gateway.admin.view import AdminView, View
 from gateway.auth.topic_patterns import covers
 from gateway.rocketmq.topic_table import queue_key
 
@@ -48,10 +50,13 @@ class TraceQuestion(BaseModel, frozen=True):
 async def trace(view: View, administrator: Administrator, asked: Annotated[TraceQuestion, Query()]) -> Item:
     """What was published by MQTT and AMQP since the last answer, which says the offset to ask with next.
 
-    `skipped` are messages that were not looked at, since there were too many.
+    `skipped` are messages that were not looked at, since there were too many. A topic of RocketMQ is refused: what is
+    sent there has offsets of its own in each of its queues.
     """
     del administrator
     broker = view.broker
+    if asked.exchange is None:
+        _check_traced(view, asked.filter)
     queue_ref = broker.find_queue(queue_key(broker.parent_topic, 0))
     end = broker.max_offset(queue_ref) if queue_ref >= 0 else 0
     if asked.offset is None or queue_ref < 0:
@@ -69,6 +74,15 @@ async def trace(view: View, administrator: Administrator, asked: Annotated[Trace
         await steps.rest()
     items = [{**told, **_tell_queues(broker, await find_queues(broker, record))} for record, told in found]
     return {"next_offset": offset, "skipped": skipped, "items": items}
+
+
+def _check_traced(view: AdminView, topic_filter: str) -> None:
+    name = topic_filter.encode()
+    if not is_light(name) and name != view.broker.parent_topic and view.rocketmq.topics.find(name) is not None:
+        raise bad_request(
+            f"'{topic_filter}' is a topic of RocketMQ, and messages sent there are not traced: 'lmq subscribe --door "
+            f"rocketmq {topic_filter}' shows them; an MQTT topic of that name is traced by '{topic_filter}/#'"
+        )
 
 
 def _topics_of(topic_filter: str) -> Wanted:

@@ -64,3 +64,19 @@ async def test_what_comes_by_an_exchange_is_told_by_its_keys_and_no_topic(tmp_pa
         assert await trace(exchange="", filter="#") == [("", "orders.new"), ("", "plain")]
         assert await trace(exchange="other") == []
         assert len(await trace()) == 3
+
+
+async def test_a_topic_of_rocketmq_is_refused_and_an_mqtt_topic_of_its_name_can_be_traced(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        assert (await client.get("/api/lmq/trace?filter=Orders")).status_code == 200
+        gateway.doors["rocketmq"].topics.open_for_send(b"Orders", b"TBW102", 4)
+        answer = await client.get("/api/lmq/trace?filter=Orders")
+        assert (answer.status_code, "is a topic of RocketMQ" in answer.json()["reason"]) == (400, True)
+        declare(gateway, "all")
+        await client.post("/api/bindings/%2F/e/amq.topic/q/all", json={"routing_key": "#"})
+        for name in ("Orders", "Others"):
+            await publish(client, "amq.topic", name, "x")
+        for asked in ({"filter": "Orders/#"}, {"exchange": "", "filter": "Orders"}):
+            told = await client.get("/api/lmq/trace", params={"offset": 0, **asked})
+            assert [one["topic"] for one in told.json()["items"]] == (["Orders"] if "exchange" not in asked else [])
+        assert (await client.get("/api/lmq/trace?filter=LMQ_PARENT")).status_code == 200
