@@ -124,3 +124,12 @@ async def test_token_that_is_none_is_refused_as_a_token(tmp_path, text, caplog):
         answer = await program.get("/api/overview")
         assert (answer.status_code, answer.json()["reason"]) == (401, "the token lets nobody in")
     assert "wrong user name" not in caplog.text
+
+
+async def test_the_end_of_a_token_is_a_number_and_nothing_that_could_be_taken_for_one(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        for said in (False, True, "60", 1.5, -1):
+            answer = await client.post(TOKENS, json={"name": "ci", "scopes": ["read"], "ends_in_s": said})
+            assert answer.status_code == 400, answer.text
+        assert (await client.get(TOKENS)).json() == []
+        assert await _add(client, "read", ends_in_s=0)
