@@ -20,9 +20,10 @@ from gateway.admin.exposition import expose
 from gateway.admin.lineage import LINEAGE
 from gateway.admin.live import LiveFeed
 from gateway.admin.login import Looker
-from gateway.admin.management.failures import answer_failure, answer_wrong
+from gateway.admin.management.failures import answer_failure, answer_wrong, not_found
 from gateway.admin.management.keeping import keep
 from gateway.admin.management.router import MANAGEMENT
+from gateway.admin.ours.light_names import find_named
 from gateway.admin.ours.router import OURS
 from gateway.admin.paths import RequestsAsSent
 from gateway.admin.queue_metrics import QueuesCollector
@@ -145,14 +146,18 @@ async def detailed_metrics(
     vhost: Annotated[str, Query(max_length=255)] = DEFAULT_VHOST,
     accept: Accept = "",
 ) -> Response:
-    """Metrics of the AMQP queues that are named, in Prometheus's text form; one that is not there has none.
+    """Metrics of the queues that are named, in Prometheus's text form; of several, one that is not there has none.
 
-    401: The virtual host is not shown to the user.
+    They are AMQP queues of the virtual host, MQTT filters (`plant/#`) and queues of RocketMQ's topics (`Orders/0`); two
+    doors may have one of a name. 401: The virtual host is not shown to the user. 404: None of them is there.
     """
     looker.check_sees(f"vhost '{vhost}'", is_told=looker.may_see_vhost(vhost))
     place = view.vhosts.find(vhost)
     found = [(place, place.find(name)) for name in queues] if place is not None else []
     entries = [describe_queue(view.broker, where, one) for where, one in found if one is not None]
+    light = await find_named(view, queues) if looker.sees_all else []
+    if not entries and not light:
+        raise not_found(f"no queue of these: {', '.join(queues)}; AMQP's are looked for in vhost '{vhost}'")
     registry = CollectorRegistry()
-    registry.register(QueuesCollector(entries))
+    registry.register(QueuesCollector(entries, light))
     return _write(registry, accept)

@@ -1,8 +1,9 @@
-"""Metrics of AMQP's queues: all together, the deepest by name, those that are asked for; groups that redeliver."""
+"""Metrics of queues: AMQP's all together, the deepest by name; those of any door that are asked for; groups."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
@@ -12,6 +13,7 @@ from gateway.admin.totals import Totals, depth_of
 from gateway.inventory import QueueEntry
 
 LABELS = ("vhost", "queue")
+LIGHT_LABELS = ("door", "queue")
 GROUP_LABELS = ("door", "group", "queue")
 
 
@@ -85,15 +87,27 @@ def _behind_families(totals: Totals) -> Iterator[Metric]:
     yield groups
 
 
+class LightEntry(NamedTuple):
+    """A light queue that is no AMQP queue: its door counts neither what is ready nor what readers have."""
+
+    door: str
+    name: str  # as the door's clients call it
+    kept: int  # messages
+    readers: int
+    came: int  # messages that ever came
+
+
 class QueuesCollector(Collector):
     """Metrics of some queues.
 
     Args:
-        entries: The queues.
+        entries: The queues of AMQP.
+        light: Those of other doors.
     """
 
-    def __init__(self, entries: Iterable[QueueEntry]) -> None:
+    def __init__(self, entries: Iterable[QueueEntry], light: Iterable[LightEntry] = ()) -> None:
         self._entries = list(entries)
+        self._light = list(light)
 
     def describe(self) -> Iterable[Metric]:
         """Return nothing: names are fixed."""
@@ -118,3 +132,16 @@ class QueuesCollector(Collector):
         for entry in self._entries:
             again.add_metric([entry.vhost, entry.name], entry.again)
         yield again
+        yield from self._light_families()
+
+    def _light_families(self) -> Iterator[Metric]:
+        for name, text in (("kept", "Messages that the log keeps, done or not."), ("readers", "Readers that wait.")):
+            gauge = GaugeMetricFamily(f"lmq_detailed_light_queue_{name}", text, labels=LIGHT_LABELS)
+            for entry in self._light:
+                gauge.add_metric([entry.door, entry.name], getattr(entry, name))
+            yield gauge
+        text = "Messages that ever came into it."
+        came = CounterMetricFamily("lmq_detailed_light_queue_messages", text, labels=LIGHT_LABELS)
+        for entry in self._light:
+            came.add_metric([entry.door, entry.name], entry.came)
+        yield came

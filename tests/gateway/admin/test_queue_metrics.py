@@ -4,7 +4,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support.admin import ELSEWHERE, declare, make_client, make_view, managed_gateway
-from tests.support.admin_clients import publish, subscribe
+from tests.support.admin_clients import add_user, publish, subscribe
 
 pytestmark = pytest.mark.asyncio
 
@@ -40,6 +40,33 @@ async def test_queues_are_counted_and_the_deepest_are_named(tmp_path):
             assert (answer.status_code, answer.content) == (200, b"")
         async with make_client(make_view(gateway), auth=None, peer=ELSEWHERE) as stranger:
             assert (await stranger.get("/metrics/detailed?queue=deep")).status_code == 401
+
+
+async def test_queues_of_all_doors_are_told_by_name_and_one_that_is_not_there_is_refused(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client), subscribe(gateway, "device", "plant/#"):
+        declare(gateway, "deep", "plant/#")
+        gateway.doors["rocketmq"].topics.open_for_send(b"Orders", b"TBW102", 2)
+        gateway.broker.intern_queue(b"Orders/0")
+        for topic in ("plant.1", "plant.2"):
+            await publish(client, "amq.topic", topic, "x")
+        asked = {"queue": ["plant/#", "Orders/0", "none", "LMQ_PARENT/0", "Orders/9"]}
+        found = _samples((await client.get("/metrics/detailed", params=asked)).text)
+        assert {key: value for key, value in found.items() if "light" in key[0]} == {
+            ("lmq_detailed_light_queue_kept", "mqtt", "plant/#"): 2,
+            ("lmq_detailed_light_queue_readers", "mqtt", "plant/#"): 1,
+            ("lmq_detailed_light_queue_messages_total", "mqtt", "plant/#"): 2,
+            ("lmq_detailed_light_queue_kept", "rocketmq", "Orders/0"): 0,
+            ("lmq_detailed_light_queue_readers", "rocketmq", "Orders/0"): 0,
+            ("lmq_detailed_light_queue_messages_total", "rocketmq", "Orders/0"): 0,
+        }
+        assert found["lmq_detailed_queue_ready", "plant/#", "/"] == 0  # an AMQP queue of that name
+        for asked in ({"queue": "wrong"}, {"queue": "deep", "vhost": "wrong"}, {"queue": ["Orders/9", "wrong"]}):
+            answer = await client.get("/metrics/detailed", params=asked)
+            assert (answer.status_code, "no queue of these: " in answer.json()["reason"]) == (404, True)
+        await add_user(client, "some", "management", read=".*")
+        async with make_client(make_view(gateway), auth=("some", "some")) as some:
+            assert (await some.get("/metrics/detailed?queue=deep")).status_code == 200
+            assert (await some.get("/metrics/detailed?queue=Orders/0")).status_code == 404
 
 
 async def test_queues_whose_messages_come_again_are_named(tmp_path):
