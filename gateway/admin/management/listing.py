@@ -30,6 +30,7 @@ AT_ONCE_BYTES = 256 * 1024  # of an answer that is made and sent in one part; ch
 JSON = "application/json"
 EVERYTHING = 1 << 62
 STANDING = {"rate": 0.0}  # of most queues and exchanges
+NOTHING_BESIDE: Mapping[str, Any] = {}
 DESCRIBED = "described "  # before the name of an order by what is found in a whole description
 Thing = TypeVar("Thing")
 Item = dict[str, Any]
@@ -45,6 +46,10 @@ class Question(BaseModel, frozen=True):
     sort: Annotated[str, Field(max_length=200)] = ""
     sort_reverse: bool = False
     columns: Annotated[str, Field(max_length=4_000)] = ""
+
+    def sorted_by(self, column: str, *, reverse: bool = False) -> Question:
+        """Return this question, with an order where it has none."""
+        return self if self.sort else self.model_copy(update={"sort": column, "sort_reverse": reverse})
 
     def pick(self, item: Item) -> Item:
         """Return the columns that are asked for of an item, all of it where none are."""
@@ -68,7 +73,17 @@ class Kind(NamedTuple, Generic[Thing]):
     """Returns as text what `describe` tells of a thing on a page; None: it is written each time."""
 
 
-async def answer_list(asked: Question, kind: Kind[Thing], things: Iterable[Thing | None]) -> Response:
+class Beside(NamedTuple):
+    """What is told beside a list, which is part of an object then: under `key`, of a page under `items`."""
+
+    facts: Item  # at least one
+    key: str = "items"
+    count_max: int = EVERYTHING  # where no page is asked for
+
+
+async def answer_list(
+    asked: Question, kind: Kind[Thing], things: Iterable[Thing | None], beside: Beside | None = None
+) -> Response:
     """Return what is asked for of `things`, which are walked in steps.
 
     Raises:
@@ -82,12 +97,18 @@ async def answer_list(asked: Question, kind: Kind[Thing], things: Iterable[Thing
         total += len(there)
         found += there if matches is None else [thing for thing in there if matches(kind.name(thing))]
     if asked.page is None:
-        ordered = await _sort(asked, kind, found, len(found))
-        answer = _answer_all(deque([part async for part in _stream(asked, kind, ordered)]))
+        count = len(found) if beside is None else min(len(found), beside.count_max)
+        ordered = await _sort(asked, kind, found, count)
+        parts = deque([part async for part in _stream(asked, kind, ordered)])
+        if beside is not None:
+            parts.appendleft(b'%b,"%b":' % (encode(beside.facts)[:-1], beside.key.encode()))
+            parts.append(b"}")
+        answer = _answer_all(parts)
     else:
         end = asked.page * asked.page_size
         shown = (await _sort(asked, kind, found, end))[end - asked.page_size :]
-        answer = await _answer_page(asked, kind, shown, total, len(found))
+        facts = NOTHING_BESIDE if beside is None else beside.facts
+        answer = await _answer_page(asked, kind, shown, total, len(found), facts)
     await let_go(found)
     return answer
 
@@ -150,12 +171,18 @@ async def _give(parts: deque[bytes]) -> AsyncIterator[bytes]:
 
 
 async def _answer_page(
-    asked: Question, kind: Kind[Thing], shown: Sequence[Thing], total: int, filtered: int
-) -> Response:  # fmt: skip
+    asked: Question,
+    kind: Kind[Thing],
+    shown: Sequence[Thing],
+    total: int,
+    filtered: int,
+    facts: Mapping[str, Any] = NOTHING_BESIDE,
+) -> Response:
     assert asked.page is not None
     if (asked.page - 1) * asked.page_size > filtered:
         raise out_of_range(asked.page, asked.page_size, filtered)
     head = {
+        **facts,
         "total_count": total,
         "filtered_count": filtered,
         "page": asked.page,

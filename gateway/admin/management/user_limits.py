@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fastapi import Response
+
 from gateway.admin.login import Administrator
 from gateway.admin.management.declared import LimitBody
 from gateway.admin.management.failures import bad_request, not_found
 from gateway.admin.management.keeping import keep
-from gateway.admin.management.listing import Item
+from gateway.admin.management.listing import Asked, Item, Kind, answer_list
 from gateway.admin.paths import PathName
 from gateway.admin.routes import Routes
 from gateway.admin.view import AdminView, View
@@ -17,10 +19,10 @@ USER_LIMITS = Routes()
 
 
 @USER_LIMITS.get("/user-limits")
-async def list_user_limits(view: View, administrator: Administrator) -> list[Item]:
+async def list_user_limits(view: View, administrator: Administrator, asked: Asked) -> Response:
     """The limits of all users that have one of their own."""
     del administrator
-    return [_tell(user, limits) for user, limits in sorted(view.authenticator.quotas.stored.items())]
+    return await answer_list(asked, KIND, list(view.authenticator.quotas.stored.items()))
 
 
 @USER_LIMITS.get("/user-limits/{user}")
@@ -66,3 +68,6 @@ def _check_there(view: AdminView, user: str) -> None:
 
 def _tell(user: str, limits: dict[str, int]) -> Item:
     return {"user": user, "value": limits}
+
+
+KIND: Kind[tuple[str, dict[str, int]]] = Kind(name=lambda one: one[0], describe=lambda one: _tell(*one))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from fastapi import Response
 
 from gateway.admin.login import Administrator, Looker
 from gateway.admin.management.declared import LimitBody
 from gateway.admin.management.failures import bad_request
 from gateway.admin.management.keeping import keep
-from gateway.admin.management.listing import Item
+from gateway.admin.management.listing import Asked, Item, Kind, answer_list
 from gateway.admin.management.places import find_scope, find_vhosts, get_vhost, see_vhost
 from gateway.admin.paths import PathName
 from gateway.admin.routes import Routes
-from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
 from gateway.amqp.host_profile import LIMITS, NO_LIMIT
 from gateway.amqp.queues import VirtualHost
@@ -22,15 +21,17 @@ VHOST_LIMITS = Routes()
 
 
 @VHOST_LIMITS.get("/vhost-limits")
-async def list_limits(view: View, looker: Looker) -> list[Item]:
+async def list_limits(view: View, looker: Looker, asked: Asked) -> Response:
     """The limits of all virtual hosts that have one."""
-    return await _tell(find_vhosts(view, find_scope(view, looker, None)))
+    vhosts = find_vhosts(view, find_scope(view, looker, None))
+    return await answer_list(asked, KIND, (one if one.profile.limits else None for one in vhosts))
 
 
 @VHOST_LIMITS.get("/vhost-limits/{vhost}")
 async def list_limits_of(view: View, looker: Looker, vhost: PathName) -> list[Item]:
     """The limits of one virtual host, where it has one."""
-    return await _tell([see_vhost(view, looker, vhost)])
+    found = see_vhost(view, looker, vhost)
+    return [_tell(found)] if found.profile.limits else []
 
 
 @VHOST_LIMITS.put("/vhost-limits/{vhost}/{name}", status_code=204)
@@ -58,5 +59,8 @@ async def _set(view: AdminView, vhost: str, name: str, value: int) -> None:
     await keep(view.broker)
 
 
-async def _tell(vhosts: Iterable[VirtualHost]) -> list[Item]:
-    return [{"vhost": one.name, "value": one.profile.limits} async for one in walk(vhosts) if one.profile.limits]
+def _tell(vhost: VirtualHost) -> Item:
+    return {"vhost": vhost.name, "value": vhost.profile.limits}
+
+
+KIND: Kind[VirtualHost] = Kind(name=lambda vhost: vhost.name, describe=_tell)

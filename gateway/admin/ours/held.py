@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from heapq import nsmallest
 from typing import Annotated, NamedTuple
 
-from fastapi import Query
+from fastapi import Query, Response
 
 from core.message import StoredBatch
 from gateway.admin.login import Monitor
-from gateway.admin.management.listing import Item
+from gateway.admin.management.listing import Asked, Beside, Item, Kind, answer_list
 from gateway.admin.ours.light_queues import name_of
 from gateway.admin.ours.reading import read_one
 from gateway.admin.routes import Routes
@@ -33,16 +32,22 @@ class Holding(NamedTuple):
     offset: int  # the first that it has not done
 
 
+Found = tuple[int, int, Holding]  # where that message is in the log, when it was stored
+
+
 @HELD.get("/held")
-async def list_held(view: View, monitor: Monitor, count: Annotated[int, Query(ge=1, le=COUNT_MAX)] = 100) -> Item:
+async def list_held(
+    view: View, monitor: Monitor, asked: Asked, count: Annotated[int, Query(ge=1, le=COUNT_MAX)] = 100
+) -> Response:
     """Queues and sessions whose first message that is not done is the oldest, so that the log keeps it for them.
 
     `place` is where that message is in the log: in the segment file with the greatest name that is not above it.
-    Of more than 20,000 of them the rest is not looked at, and counted in `not_looked_at`.
+    Of more than 20,000 of them the rest is not looked at, and counted in `not_looked_at`. `count` is for an answer that
+    is no page.
     """
     del monitor
     steps, looked_at, missed = Steps(), 0, 0
-    found: list[tuple[int, int, Holding]] = []
+    found: list[Found] = []
     async for holding in walk(_holdings(view)):
         if looked_at == LOOKED_AT_MAX:
             missed += 1
@@ -52,12 +57,21 @@ async def list_held(view: View, monitor: Monitor, count: Annotated[int, Query(ge
         if first is not None:
             found.append((first.physical_offset[0], first.store_ms[0], holding))
         await steps.rest()
-    oldest = nsmallest(count, found, key=lambda one: one[0])
-    return {
-        "log_bytes": view.broker.figures().log_bytes,
-        "not_looked_at": missed,
-        "items": [_tell(view, *one) for one in oldest],
-    }
+    facts = {"log_bytes": view.broker.figures().log_bytes, "not_looked_at": missed}
+    return await answer_list(asked.sorted_by("place"), _kind_of(view), found, Beside(facts, count_max=count))
+
+
+def _kind_of(view: AdminView) -> Kind[Found]:
+    return Kind(
+        name=lambda one: one[2].name,
+        describe=lambda one: _tell(view, *one),
+        figures={
+            "place": lambda one: one[0],
+            "stored_at_ms": lambda one: one[1],
+            "kind": lambda one: one[2].kind,
+            "vhost": lambda one: one[2].vhost,
+        },
+    )
 
 
 def _holdings(view: AdminView) -> Iterator[Holding | None]:

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from gateway.admin.login import Administrator
 from gateway.admin.management.failures import CHANGED, bad_request, failed, not_found
 from gateway.admin.management.keeping import keep
-from gateway.admin.management.listing import Item
+from gateway.admin.management.listing import Asked, Beside, Item, Kind, answer_list
 from gateway.admin.paths import PathName
 from gateway.admin.routes import Routes
 from gateway.admin.view import AdminView, View
@@ -19,6 +19,7 @@ from gateway.auth.stored_rules import NAME_BYTES_MAX, RULES_MAX
 from gateway.settings.rules import RuleSettings
 
 RULES = Routes()
+ORDER = "order"  # in which they are asked
 
 
 class MoveBody(BaseModel):
@@ -28,13 +29,17 @@ class MoveBody(BaseModel):
 
 
 @RULES.get("/rules")
-async def list_rules(view: View, administrator: Administrator) -> Item:
-    """The rules in the order in which they are asked, first those of the settings; `default` is what no rule is for."""
+async def list_rules(view: View, administrator: Administrator, asked: Asked) -> Response:
+    """The rules in the order in which they are asked, first those of the settings; `default` is what no rule is for.
+
+    Without a page they are `rules`, of a page `items`.
+    """
     del administrator
     settings = view.settings().auth
     ours = [_tell(f"auth.rules[{i}]", rule, of_settings=True) for i, rule in enumerate(settings.rules)]
     stored = [_tell(rule.name, rule.said, of_settings=False) for rule in view.authenticator.rules.stored]
-    return {"rules": [*ours, *stored], "default": settings.default}
+    numbered = list(enumerate([*ours, *stored]))
+    return await answer_list(asked.sorted_by(ORDER), KIND, numbered, Beside({"default": settings.default}, "rules"))
 
 
 @RULES.put("/rules/{name}", status_code=201, response_class=Response, responses=CHANGED)
@@ -96,3 +101,8 @@ def _check_there(view: AdminView, name: str) -> None:
 
 def _tell(name: str, said: RuleSettings, *, of_settings: bool) -> Item:
     return {"name": name, "of_settings": of_settings, "text": str(said), **said.model_dump(mode="json")}
+
+
+KIND: Kind[tuple[int, Item]] = Kind(
+    name=lambda one: str(one[1]["name"]), describe=lambda one: one[1], figures={ORDER: lambda one: one[0]}
+)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Query, Response
 
 from core.message import StoredBatch
 from gateway.admin.asking import read_on
 from gateway.admin.login import Looker
-from gateway.admin.management.listing import Item
+from gateway.admin.management.listing import Asked, Beside, Item, Kind, answer_list
 from gateway.admin.routes import Routes
 from gateway.admin.steps import Steps
 from gateway.admin.stored import Address
@@ -37,12 +37,13 @@ class _Seen:
 
 @TOPICS.get("/topics")
 async def list_topics(
-    view: View, looker: Looker, messages: Annotated[int, Query(ge=1, le=MESSAGES_MAX)] = 5_000
-) -> Item:
+    view: View, looker: Looker, asked: Asked, messages: Annotated[int, Query(ge=1, le=MESSAGES_MAX)] = 5_000
+) -> Response:
     """Topics of the newest messages that came by MQTT and AMQP, the busiest first, and the time that these span.
 
     `by_exchange` are those of `messages` that were published to another exchange than amq.topic: to no topic. One that
-    is neither administrator nor monitor is told those topics that it may subscribe to.
+    is neither administrator nor monitor is told those topics that it may subscribe to. Without a page they are
+    `topics`, of a page `items`.
     """
     broker = view.broker
     queue_ref = broker.find_queue(queue_key(broker.parent_topic, 0))
@@ -60,14 +61,14 @@ async def list_topics(
             offset = batch.next_offset
             await steps.rest()
     seen = {topic: one for topic, one in seen.items() if looker.may_see_topic(topic)}
-    busiest = sorted(seen.items(), key=lambda item: item[1].count, reverse=True)[:TOPICS_MAX]
-    return {
+    facts = {
         "messages": count,
         "by_exchange": others,
         "span_ms": last_at_ms - first_at_ms,
         "topic_count": len(seen),
-        "topics": [_tell(*item) for item in busiest],
     }
+    busiest = asked.sorted_by("count", reverse=True)
+    return await answer_list(busiest, KIND, list(seen.items()), Beside(facts, "topics", TOPICS_MAX))
 
 
 def _note(batch: StoredBatch, seen: dict[bytes, _Seen]) -> int:
@@ -95,3 +96,14 @@ def _tell(topic: bytes, seen: _Seen) -> Item:
         "body_bytes": seen.body_bytes,
         "last_at_ms": seen.last_at_ms,
     }
+
+
+KIND: Kind[tuple[bytes, _Seen]] = Kind(
+    name=lambda one: text_of(one[0]),
+    describe=lambda one: _tell(*one),
+    figures={
+        "count": lambda one: one[1].count,
+        "body_bytes": lambda one: one[1].body_bytes,
+        "last_at_ms": lambda one: one[1].last_at_ms,
+    },
+)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from array import array
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Query, Response
 
 from core.message import StoredBatch
 from gateway.admin.asking import read_chosen
 from gateway.admin.login import Monitor
-from gateway.admin.management.listing import Item
+from gateway.admin.management.listing import Asked, Beside, Item, Kind, answer_list
 from gateway.admin.routes import Routes
 from gateway.admin.steps import Steps
 from gateway.admin.stored import StoredRecord
@@ -20,20 +20,23 @@ from gateway.rocketmq.transactions.half import read_half
 
 TRANSACTIONS = Routes()
 COUNT_MAX = 500  # the API's largest page
+LOOKED_AT_MAX = 20_000  # each is read with its body; chosen: as many as `held` reads for one answer
 READ_COUNT = 32  # half messages read together, each with its whole body
 
 
 @TRANSACTIONS.get("/transactions")
 async def list_transactions(
-    view: View, monitor: Monitor, count: Annotated[int, Query(ge=1, le=COUNT_MAX)] = 100
-) -> Item:
+    view: View, monitor: Monitor, asked: Asked, count: Annotated[int, Query(ge=1, le=COUNT_MAX)] = 100
+) -> Response:
     """Transactions that wait for their end, the oldest first; `pending` is how many there are.
 
     `group` is the group of producers that is asked how the transaction ended, and `producers` how many of it are
-    connected: with 0 nobody can be asked, and the message is given up in the end.
+    connected: with 0 nobody can be asked, and the message is given up in the end. `name` searches their topics. `count`
+    is for an answer that is no page; pages, a sort and a search are of the 20,000 oldest.
     """
     del monitor
-    pending, queue_ref, offsets = view.rocketmq.transactions.waiting(count)
+    is_plain = asked.page is None and not asked.name and not asked.sort
+    pending, queue_ref, offsets = view.rocketmq.transactions.waiting(count if is_plain else LOOKED_AT_MAX)
     items: list[Item] = []
     batch, steps = StoredBatch(READ_COUNT), Steps()
     while offsets:
@@ -41,7 +44,7 @@ async def list_transactions(
         items += [_tell(view, batch, i) for i in range(batch.count)]
         offsets = array("q", offsets[done:])
         await steps.rest()
-    return {"pending": pending, "items": items}
+    return await answer_list(asked.sorted_by("number"), KIND, items, Beside({"pending": pending}, count_max=count))
 
 
 def _tell(view: AdminView, batch: StoredBatch, i: int) -> Item:
@@ -59,3 +62,6 @@ def _tell(view: AdminView, batch: StoredBatch, i: int) -> Item:
         "stored_at_ms": told["stored_at_ms"],
         "body_bytes": told["body_bytes"],
     }
+
+
+KIND: Kind[Item] = Kind(name=lambda item: str(item["topic"]), describe=lambda item: item)

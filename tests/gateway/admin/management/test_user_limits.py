@@ -36,3 +36,14 @@ async def test_limits_are_set_told_taken_back_and_go_with_their_user(tmp_path):
         assert gateway.authenticator.quotas.find("ann").connections_max == 5
         assert (await client.delete("/api/users/ann")).status_code == 204
         assert (await client.get(LIMITS)).json() == []
+
+
+async def test_limits_are_told_in_pages(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        for number, user in enumerate(("bob", "ann", "eve")):
+            await client.put(f"/api/users/{user}", json={"password": "x", "tags": ""})
+            await client.put(f"{LIMITS}/{user}/max-channels", json={"value": 9 - number})
+        page = (await client.get(f"{LIMITS}?page=1&page_size=2&columns=user")).json()
+        assert (page["items"], page["page_count"]) == ([{"user": "ann"}, {"user": "bob"}], 2)
+        found = (await client.get(f"{LIMITS}?sort=value.max-channels&name=e&use_regex=true")).json()
+        assert [one["user"] for one in found] == ["eve"]

@@ -32,3 +32,16 @@ async def test_what_is_no_limit_is_refused(tmp_path):
         for name, said in (("odd", {"value": 1}), *WRONG):
             answer = await client.put(f"/api/vhost-limits/%2F/{name}", json=said)
             assert 400 <= answer.status_code < 500
+
+
+async def test_limits_are_told_in_pages(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        for number, vhost in enumerate(("v2", "v1", "other", "none")):
+            await client.put(f"/api/vhosts/{vhost}")
+            if vhost != "none":
+                await client.put(f"/api/vhost-limits/{vhost}/max-queues", json={"value": number})
+        page = (await client.get("/api/vhost-limits?page=1&page_size=2&name=v")).json()
+        assert [one["vhost"] for one in page["items"]] == ["v1", "v2"]
+        assert (page["total_count"], page["filtered_count"]) == (3, 2)
+        found = (await client.get("/api/vhost-limits?sort=value.max-queues&sort_reverse=true&columns=vhost")).json()
+        assert [one["vhost"] for one in found] == ["other", "v1", "v2"]

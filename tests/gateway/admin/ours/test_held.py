@@ -27,6 +27,12 @@ async def test_what_holds_the_oldest_messages_is_told_first(tmp_path):
         assert all(one["stored_at_ms"] > 0 for one in found["items"])
         shown = (await client.get(f"/api/lmq/messages/{places[1]}")).json()
         assert shown["topic"] == "plant/1"
+        page = (await client.get("/api/lmq/held?page=1&page_size=2&sort=waiting&sort_reverse=true&columns=name")).json()
+        assert page["items"] == [{"name": "late"}, {"name": "away"}]
+        assert (page["total_count"], page["filtered_count"], page["page_count"]) == (3, 3, 2)
+        assert (page["log_bytes"], page["not_looked_at"]) == (found["log_bytes"], 0)
+        page = (await client.get("/api/lmq/held?page=1&name=at")).json()
+        assert ([one["name"] for one in page["items"]], page["filtered_count"]) == (["late"], 1)
         await client.delete("/api/queues/%2F/forgotten/contents")
         (first,) = (await client.get("/api/lmq/held?count=1")).json()["items"]
         assert first["name"] == "away"

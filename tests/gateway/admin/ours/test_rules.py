@@ -40,6 +40,11 @@ async def test_rule_is_at_once_in_force_after_those_of_the_settings_and_outlives
         ]
         assert found["default"] == "deny"
         assert found["rules"][1]["text"] == "deny all topics=plant/#"
+        page = (await client.get(f"{RULES}?page=1&page_size=2&columns=name")).json()
+        assert page["items"] == [{"name": "auth.rules[0]"}, {"name": "first"}]
+        assert (page["total_count"], page["page_count"], page["default"]) == (3, 2, "deny")
+        found = (await client.get(f"{RULES}?name=D&sort=name")).json()  # without a page as ever
+        assert [rule["name"] for rule in found["rules"]] == ["devices"]
     async with managed_gateway(tmp_path / "data", rights=rights) as (gateway, client):
         assert not _may(gateway, b"plant/1")
         assert (await client.delete(f"{RULES}/first")).status_code == 204

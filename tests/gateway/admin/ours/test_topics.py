@@ -23,6 +23,12 @@ async def test_topics_of_the_newest_messages_are_told_the_busiest_first(tmp_path
         ]
         assert (told["messages"], told["topic_count"]) == (3, 2)
         assert told["topics"][0]["last_at_ms"] > 0
+        page = (await client.get("/api/lmq/topics?page=1&page_size=1&columns=topic")).json()
+        assert (page["items"], page["page_count"], page["messages"]) == ([{"topic": "a/2"}], 3, 4)
+        page = (await client.get("/api/lmq/topics?page=1&sort=name&name=a/&columns=topic,count")).json()
+        assert page["items"] == [{"topic": "a/1", "count": 1}, {"topic": "a/2", "count": 2}]
+        found = (await client.get("/api/lmq/topics?name=OLD")).json()
+        assert ([one["topic"] for one in found["topics"]], found["topic_count"]) == (["old"], 3)
         assert (await client.get("/api/lmq/topics", params={"messages": 0})).status_code in {400, 422}
 
 

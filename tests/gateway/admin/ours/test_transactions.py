@@ -41,6 +41,11 @@ async def test_transactions_without_an_end_are_told_the_oldest_first_with_who_ca
             await _send(payers, "Pay", b"done", TransactionState.COMMIT)
             await _send(payers, "Ship", b"open", TransactionState.UNKNOWN)
             first, second = await _until(client, 2)
+            page = (await client.get("/api/lmq/transactions?page=2&page_size=1&columns=topic")).json()
+            assert (page["items"], page["total_count"], page["pending"]) == ([{"topic": "Ship"}], 2, 2)
+            for asked in ("sort=topic&sort_reverse=true&page=1&page_size=1", "name=ship", "count=1&sort=topic&name=s"):
+                (one,) = (await client.get(f"/api/lmq/transactions?{asked}")).json()["items"]
+                assert one["topic"] == "Ship"
             while first["producers"]:  # its connection is closed a moment later
                 first, second = await _until(client, 2)
             assert (first["topic"], first["group"], first["producers"], first["body_bytes"]) == ("Pay", "gone", 0, 4)
