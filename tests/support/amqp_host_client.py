@@ -28,6 +28,12 @@ class Client:
         found, self.buffer = self.buffer + self.peer.take(), []
         return found
 
+    def take_out(self, *kinds):
+        """Take what came of some kinds, and leave the rest for later."""
+        found = self.take()
+        self.buffer = [one for one in found if not isinstance(one, kinds)]
+        return [one for one in found if isinstance(one, kinds)]
+
 
 class TornError(Exception):
     """The process is killed here."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 
-from pamqp.commands import Basic, Tx
+from pamqp.commands import Basic, Channel as ChannelMethod, Tx
 
 from gateway.amqp.dead_letters import RETRY_MS
 from tests.support import amqp
@@ -176,9 +176,10 @@ class Life(StreamQueues):
         tags = self.chance.sample(tags, min(len(tags), self.chance.randrange(3)))
         hows = {tag: self.chance.choice(["ack", "reject", "give back"]) for tag in tags}
         self.note("commit", client.number, is_kept, made, hows)
+        is_refused = False
         if is_kept:
             for one in made:
-                self.oracle.publish(one)
+                is_refused |= bool(self.oracle.publish(one)[1])
             for tag, how in hows.items():
                 self.end_one(client, (COMMITS, tag), how)
         self.committed = [one.number for one in made] if is_kept else []
@@ -189,10 +190,22 @@ class Life(StreamQueues):
             client.peer.send(method, channel=COMMITS)
         client.peer.send(Tx.Commit() if is_kept else Tx.Rollback(), channel=COMMITS)
         self.maybe_tear()
-        found = client.take()
-        assert [one for one in found if isinstance(one, Tx.CommitOk | Tx.RollbackOk)], found
-        client.buffer = [one for one in found if not isinstance(one, Tx.CommitOk | Tx.RollbackOk)]
+        answers = client.take_out(Tx.CommitOk, Tx.RollbackOk, ChannelMethod.Close)
+        if self.oracle.is_open:
+            return
+        if is_refused:
+            self.open_anew(client, *answers)
+        else:
+            assert [type(one) for one in answers] == [Tx.CommitOk if is_kept else Tx.RollbackOk]
         self.settle()
+
+    def open_anew(self, client, closed):
+        """Go on where a queue refused a message of a commit, which closed its channel: it gave back what it had."""
+        assert (closed.reply_code, closed.reply_text) == (406, "PRECONDITION_FAILED - partial tx completion")
+        for key in [key for key in client.held if key[0] == COMMITS]:
+            self.end_one(client, key, "give back")
+        client.peer.send(ChannelMethod.CloseOk(), ChannelMethod.Open(), Tx.Select(), channel=COMMITS)
+        assert len(client.take_out(ChannelMethod.OpenOk, Tx.SelectOk)) == 2
 
     def recover(self):
         client = self.chance.choice(self.clients)
