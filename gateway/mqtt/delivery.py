@@ -21,7 +21,7 @@ from gateway.mqtt.packets import NO_LOCAL, PUBREC
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, READ_BYTES_MAX
 from gateway.mqtt.redelivery import TURN_BYTES_MAX, Redelivery
 from gateway.mqtt.session import BEHIND, GONE, NO_SLOT, OFFLINE, SETTLING, SHARED, Session, Subscription
-from gateway.mqtt.sieve import NOT_PERMITTED, TOO_LARGE, has_own_form, keep_wanted, unacked_denied
+from gateway.mqtt.sieve import NOT_PERMITTED, TOO_LARGE, has_own_form, keep_wanted, leave_out_sent, unacked_denied
 from gateway.mqtt.topics import is_shared
 
 SESSION_ENDED = "session_ended"  # how a message ends that the session was owed, and nobody else is
@@ -303,8 +303,10 @@ class Delivery(Redelivery):
             return False
         subscription.position = batch.next_offset
         if batch.count:
+            if subscription.done_before is not None:  # first: it has not expired, whatever its time
+                leave_out_sent(batch, subscription)
             self.drop_expired(batch, self.now_ms, subscription.queue_ref, subscription.session.client_id)
-            if subscription.is_solo or subscription.done_before is not None:
+            if subscription.is_solo:
                 too_large = keep_wanted(batch, subscription)
                 if too_large:
                     self._note_too_large(subscription, too_large)

@@ -105,9 +105,13 @@ class Desk(Reader):
 
     def note_skipped(self, subscription: Subscription, until: int, reason: str, now_ms: int) -> None:
         """Note that a subscription loses what it has not been sent before an offset."""
-        self.metrics.drop(reason, until - subscription.position)
-        queue, reader = self.broker.queue_key(subscription.queue_ref), subscription.session.client_id
-        self.broker.lasting_endings.note_run((queue, reader), subscription.position, until, reason, now_ms)
+        first = subscription.position
+        reader = self.broker.queue_key(subscription.queue_ref), subscription.session.client_id
+        sent = sorted([offset for offset in subscription.done_before or () if first <= offset < until])
+        self.metrics.drop(reason, until - first - len(sent))
+        for end in (*sent, until):
+            self.broker.lasting_endings.note_run(reader, first, end, reason, now_ms)
+            first = end + 1
 
 
 class FilterFeed(Reader):

@@ -368,7 +368,7 @@ def _never_known(subscription: Subscription, was: Era, offset: int) -> tuple[str
 
 
 def _stage_of(session: Session, subscription: Subscription, position: int, offset: int) -> Stage:
-    if offset >= position:
+    if offset >= position and offset not in (subscription.done_before or ()):
         return Stage.WAITS
     window = session.window
     before = [one.subscription for one in session.all_ended() if one.has_some]  # as it went to QoS 0

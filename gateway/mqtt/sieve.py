@@ -22,8 +22,15 @@ NOT_PERMITTED = "not_permitted"
 _PROTOCOL = b"mqtt"
 
 
+def leave_out_sent(batch: StoredBatch, subscription: Subscription) -> None:
+    """Take out of `batch` what was sent at QoS 2 before: it is in the window, or done."""
+    done = subscription.done_before
+    if done:
+        keep(batch, lambda i: batch.queue_offset[i] not in done)
+
+
 def keep_wanted(batch: StoredBatch, subscription: Subscription) -> list[int]:
-    """Take out of `batch` what was sent at QoS 2 before, the client's own messages and what it does not take.
+    """Take out of `batch` the client's own messages and what it does not take.
 
     Returns:
         The queue offsets of those that were too large for the client.
@@ -31,9 +38,6 @@ def keep_wanted(batch: StoredBatch, subscription: Subscription) -> list[int]:
     if subscription.is_replay:
         topic_filter = plain_filter(subscription.topic_filter)
         keep(batch, lambda i: is_of(batch, i, topic_filter))
-    done = subscription.done_before
-    if done:
-        keep(batch, lambda i: batch.queue_offset[i] not in done)
     if subscription.options & NO_LOCAL:
         own = encode_origin(_PROTOCOL, subscription.session.client_id, b"")
         keep(batch, lambda i: own not in bytes(batch.buf[batch.properties_start[i] : batch.properties_end[i]]))

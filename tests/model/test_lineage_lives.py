@@ -49,6 +49,7 @@ class Client:
         self.received, self.acknowledged = set(), set()
         self.received_at_0 = set()
         self.acknowledged_since_kill = set()
+        self.received_at_2, self.completed = {}, set()  # at QoS 2: by packet identifier until it is released; for good
         self.missed = set()  # bodies that were published while it was away
         self.answers = []
         self.peer = None
@@ -76,21 +77,28 @@ class Client:
         self.connect(clean=True)
         self.subscribe()
         self.received, self.acknowledged, self.acknowledged_since_kill = set(), set(), set()
-        self.received_at_0 = set()
+        self.received_at_0, self.completed = set(), set()
+        self.received_at_2.clear()
 
     def read(self):
-        for packet in self.peer.take():
-            if packet[0] >> 4 == 3:
-                got = Got(packet)
-                self.received.add(got.body)
-                if got.qos:
-                    self.received_at_0.discard(got.body)
-                    self.answers.append((got.qos, got.packet_id, got.body))
-                else:
-                    self.received_at_0.add(got.body)
-                    self.acknowledged.discard(got.body)
-            elif packet[0] >> 4 == 6:
-                self.peer.send(mqtt.pubcomp(int.from_bytes(packet[2:4], "big")))
+        while packets := self.peer.take():  # an answer may make room for more
+            for packet in packets:
+                self.read_one(packet)
+
+    def read_one(self, packet):
+        if packet[0] >> 4 == 3:
+            got = Got(packet)
+            self.received.add(got.body)
+            if got.qos:
+                self.received_at_0.discard(got.body)
+                self.answers.append((got.qos, got.packet_id, got.body))
+            else:
+                self.received_at_0.add(got.body)
+                self.acknowledged.discard(got.body)
+        elif packet[0] >> 4 == 6:
+            packet_id = int.from_bytes(packet[2:4], "big")
+            self.completed |= {*filter(None, [self.received_at_2.pop(packet_id, None)])}
+            self.peer.send(mqtt.pubcomp(packet_id))
 
     def acknowledge(self, chance, count):
         self.read()
@@ -99,6 +107,8 @@ class Client:
         for qos, packet_id, body in self.answers[:count]:
             self.acknowledged.add(body)
             self.acknowledged_since_kill.add(body)
+            if qos == 2:
+                self.received_at_2[packet_id] = body
             self.peer.send(mqtt.puback(packet_id) if qos == 1 else mqtt.pubrec(packet_id))
         del self.answers[:count]
         self.read()
@@ -148,7 +158,7 @@ class Life:
         for _ in range(self.chance.randrange(1, 4)):
             body = b"%d." % len(self.bodies)
             body += bytes(self.chance.choice([SMALL, SMALL, LARGE]) - len(body))
-            qos = self.chance.choice([0, 1, 1, 1])
+            qos = self.chance.choice([0, 1, 1, 1, 2, 2])
             lives = [(Property.MESSAGE_EXPIRY, self.chance.randrange(1, 5))] if self.chance.random() < 0.3 else []
             self.bodies.append(body)
             self.qos[body] = qos
@@ -156,7 +166,7 @@ class Life:
                 if one.peer is None and not one.qos:
                     one.missed.add(body)
             packet = mqtt.publish_5(b"t", body, qos=qos, packet_id=qos and 1, properties=encode_properties(lives))
-            self.publisher.send(packet)
+            self.publisher.send(packet, *([mqtt.pubrel(1)] if qos == 2 else []))
             self.publisher.take()
         self.world.now_ms += 1
 
@@ -225,7 +235,7 @@ class Life:
         is_later = self.bodies.index(body) < one.began_at
         is_lost = not is_later and body not in one.acknowledged_since_kill
         return {
-            None: not is_later,
+            None: not is_later and body not in one.completed,
             "acknowledged": body in one.acknowledged,
             "sent": body in one.received_at_0,
             "subscribed later": is_later,

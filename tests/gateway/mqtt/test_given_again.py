@@ -12,6 +12,7 @@ from tests.support import mqtt
 from tests.support.exactly_once import restart
 from tests.support.mqtt import puback, pubcomp, publish, pubrec, pubrel
 from tests.support.mqtt_5 import got
+from tests.support.walks import all_of
 
 KEY = mqtt_queue_name(b"t")
 SMALL, LARGE = b"small", b"x" * 400
@@ -19,8 +20,8 @@ STAYS = (Property.SESSION_EXPIRY, NEVER)
 PACKET_MAX = (Property.PACKET_BYTES_MAX, 200)
 
 
-def enter(world, *more):
-    return world.dial().send(mqtt.connect_5(b"c", clean=False, properties=encode_properties([STAYS, *more])))
+def enter(world, *more, client_id=b"c"):
+    return world.dial().send(mqtt.connect_5(client_id, clean=False, properties=encode_properties([STAYS, *more])))
 
 
 def begin(world, qos):
@@ -38,6 +39,12 @@ def told(world):
     """Return for what reason each of the messages ended, None where for none."""
     found = [world.broker.lasting_endings.find(KEY, b"c", offset) for offset in range(3)]
     return [one and one.reason for one in found]
+
+
+def stages(world):
+    """Return how far the client's session is with each of the messages."""
+    found = [all_of(world.door.inventory().fates(KEY, offset)) for offset in range(3)]
+    return [one.stage.value for (one,) in found]
 
 
 @pytest.mark.parametrize("qos", [1, 2])
@@ -98,3 +105,46 @@ def test_what_was_dropped_before_it_was_sent_is_given_once_more_behind_what_is_n
     assert [one.body for one in got(peer)] == [SMALL, SMALL]
     assert told(world) == [None, TOO_LARGE, None]
     assert world.broker.lasting_endings.find(KEY, b"c", 3) is None
+
+
+def complete_second(peer):
+    peer.send(pubrec(2)).take()
+    peer.send(pubcomp(2)).vanish()
+
+
+def test_what_was_sent_at_qos_2_before_a_kill_is_not_told_as_waiting_but_where_it_is_to_be_sent_again(world):
+    complete_second(begin(world, 2))
+    restart(world)
+    for _ in range(2):  # the session is looked at, then loaded
+        assert stages(world) == ["taken", "done", "taken"]
+        assert world.door.sessions.find(b"c") is not None
+
+
+def test_what_was_sent_at_qos_2_before_a_kill_is_not_told_as_given_way_to_others(make_world):
+    world = make_world(queued_count_max=2)
+    complete_second(begin(world, 2))
+    restart(world)
+    publisher = world.client(b"publisher")
+    publisher.send(*[publish(b"t", b"%d" % number, qos=1, packet_id=number) for number in range(1, 6)])
+    dropped = world.counts.dropped.get("queue_full", 0)
+    peer = enter(world)
+    found = [one.body for one in got(peer)]
+    assert found[:2] == [SMALL, SMALL]
+    assert told(world) == [None, None, None]
+    ends = [world.broker.lasting_endings.find(KEY, b"c", offset) for offset in range(3, 8)]
+    assert [one is not None for one in ends] == [b"%d" % number not in found for number in range(1, 6)]
+    assert world.counts.dropped["queue_full"] - dropped == 5 - len(found[2:]) > 0
+
+
+def test_what_was_sent_at_qos_2_before_a_kill_has_not_expired_when_it_is_complete(world):
+    peer = enter(world).send(mqtt.subscribe_5(1, (b"t", 2)))
+    lives = encode_properties([(Property.MESSAGE_EXPIRY, 5)])
+    publisher = enter(world, client_id=b"publisher")
+    for number in (1, 2):
+        publisher.send(mqtt.publish_5(b"t", SMALL, lives, qos=2, packet_id=number), pubrel(number))
+    assert len(got(peer)) == 2
+    complete_second(peer)
+    restart(world)
+    world.now_ms += 6_000
+    enter(world).take()
+    assert told(world)[1] is None

@@ -5,7 +5,7 @@ from core.properties import encode_origin
 from gateway.mqtt.packets import NO_LOCAL, RETAIN_AS_PUBLISHED
 from gateway.mqtt.publish_encoder import Form, PublishEncoder
 from gateway.mqtt.session import Session, Subscription
-from gateway.mqtt.sieve import fits, has_own_form, keep_wanted
+from gateway.mqtt.sieve import fits, has_own_form, keep_wanted, leave_out_sent
 
 MINE = encode_origin(b"mqtt", b"me", b"")
 OTHERS = encode_origin(b"mqtt", b"me too", b"")
@@ -51,7 +51,7 @@ def test_what_was_sent_exactly_once_before_is_left_out():
     batch = batch_of((MINE, b"a"), (OTHERS, b"b"), (b"", b"c"))
     made = subscription()
     made.done_before = {11: 0}
-    keep_wanted(batch, made)
+    leave_out_sent(batch, made)
     assert bodies(batch) == [b"a", b"c"]
 
 
