@@ -275,7 +275,8 @@ class Told(Life):
         if (how, at_ms) == OPEN:
             return True
         is_timely = answer["from_ms"] <= at_ms <= (answer["until_ms"] or at_ms) and answer["from_ms"] >= 0
-        is_known = fate.stage is Stage.DONE and answer["outcome"] in WORDS[how]
+        words = WORDS[how] | (WORDS[MAXLEN] if uid in self.oracle.either else set())
+        is_known = fate.stage is Stage.DONE and answer["outcome"] in words
         letter = answer["letter"]
         is_its = letter is None or how in {letter["reason"], None}
         return is_known and is_timely and is_its and (not fate.holder or self.is_holder(uid, fate.holder))

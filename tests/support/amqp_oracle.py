@@ -33,6 +33,7 @@ class Oracle:
         self.policies = {}  # by queue: what is said of it
         self.orders = 0
         self.ends = {}  # how and when a copy left its queue, by uid
+        self.either = set()  # uids of those that expired, or were dropped as a letter came at that moment
 
     def clone(self):
         return copy.deepcopy(self)
@@ -142,6 +143,9 @@ class Oracle:
             queue.levels.setdefault(one.level, self.step)
         if "x-max-priority" in queue.arguments and source:  # were expired ones there still?
             self.is_open |= self.is_leaving(queue)
+        limits = queue.term("x-max-length"), queue.term("x-max-length-bytes")
+        if source and not self.has_order and limits != (None, None):
+            self.either |= {each.uid for each in queue.ever if self.ends.get(each.uid) == (EXPIRED, self.now_ms)}
         queue.ready[one.uid] = one
         queue.ever.append(one)
         self.created[one.uid] = queue.name, one
