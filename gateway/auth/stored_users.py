@@ -97,18 +97,22 @@ class StoredUsers:
         """
         if self.users.pop(name, None) is None:
             return None
-        names, keys = list(self.names.pop(name, ())), list(self.keys.pop(name, ()))
+        names, keys = self.names.pop(name, {}), self.keys.pop(name, {})
         self._leaving[name] = steps = self._write_deletion(name, names, keys)
         self._maybe_tell(name, is_told=True)
         self.on_deleted(name)
         return steps
 
-    def _write_deletion(self, name: str, names: list[str], keys: list[tuple[str, str]]) -> Iterator[None]:
+    def _write_deletion(
+        self, name: str, names: dict[str, NameRow], keys: dict[tuple[str, str], KeyRow]
+    ) -> Iterator[None]:
         """Delete the rows of a user that is no more; first those without which nothing is allowed."""
-        for vhost in names:
+        while names:
+            vhost, _ = names.popitem()
             self._delete([NAMES, name, vhost])
             yield
-        for key in keys:
+        while keys:
+            key, _ = keys.popitem()
             self._delete([KEYS, name, *key])
             yield
         self._delete([USER, name])

@@ -71,10 +71,13 @@ def tell_users(stored: StoredUsers, quotas: UserQuotas) -> Iterator[Told | None]
         if user.is_disabled:
             said["lmq_disabled"] = True
         yield "users", {**said, "tags": list(user.tags), "limits": quotas.stored.get(user.name, {})}
-        for vhost, names in list(stored.names.get(user.name, {}).items()):
-            yield "permissions", {"user": user.name, "vhost": vhost, **names._asdict()}
-        for (vhost, exchange), keys in list(stored.keys.get(user.name, {}).items()):
-            yield "topic_permissions", {"user": user.name, "vhost": vhost, "exchange": exchange, **keys._asdict()}
+        names, keys = stored.names.get(user.name, {}), stored.keys.get(user.name, {})
+        for vhost in list(names):  # no pairs: to the collector of cycles ten thousand of them are new
+            row = names.get(vhost)
+            yield None if row is None else ("permissions", {"user": user.name, "vhost": vhost, **row._asdict()})
+        for vhost, exchange in list(keys):
+            of_keys, where = keys.get((vhost, exchange)), {"user": user.name, "vhost": vhost, "exchange": exchange}
+            yield None if of_keys is None else ("topic_permissions", {**where, **of_keys._asdict()})
 
 
 class UserPlan:

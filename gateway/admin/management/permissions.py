@@ -181,17 +181,20 @@ def _names(view: AdminView, user: str | None = None, vhost: str | None = None) -
     """Give the permissions of a user and in a virtual host, None for any; None for each that is left out."""
     names = view.authenticator.stored.names
     for name in list(names) if user is None else [user]:
-        for place, row in list(names.get(name, {}).items()):
-            yield {"user": name, "vhost": place, **row._asdict()} if vhost in {None, place} else None
+        rows = names.get(name, {})
+        for place in list(rows):  # no pairs: to the collector of cycles ten thousand of them are new
+            row = rows.get(place) if vhost in {None, place} else None
+            yield None if row is None else {"user": name, "vhost": place, **row._asdict()}
 
 
 def _keys(view: AdminView, user: str | None = None, vhost: str | None = None) -> Iterator[Item | None]:
     """Give the same of permissions on routing keys."""
     keys = view.authenticator.stored.keys
     for name in list(keys) if user is None else [user]:
-        for (place, exchange), row in list(keys.get(name, {}).items()):
-            told = vhost in {None, place}
-            yield {"user": name, "vhost": place, "exchange": exchange, **row._asdict()} if told else None
+        rows = keys.get(name, {})
+        for place, exchange in list(rows):
+            row = rows.get((place, exchange)) if vhost in {None, place} else None
+            yield None if row is None else {"user": name, "vhost": place, "exchange": exchange, **row._asdict()}
 
 
 def _has_none(user: str, vhost: str) -> str:
