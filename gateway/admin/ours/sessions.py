@@ -111,7 +111,7 @@ class SubscriptionRoster(Roster[str, Placed]):
     def open(self, source: str) -> Part[Placed]:
         """Return them."""
         del source
-        inventory = self._inventory
+        inventory, sessions = self._inventory, self._sessions
 
         def tell(found: tuple[bytes, bytes]) -> Placed | None:
             entry = inventory.describe_subscription(*found)
@@ -120,7 +120,7 @@ class SubscriptionRoster(Roster[str, Placed]):
         return GroupedPart(
             inventory.filter_lists,
             tell,
-            lambda: self._sessions.changes,
+            lambda: sessions.changes,
             {
                 "client": lambda some: ["" if found is None else text_of(found[0]) for found in some],
                 "qos": partial(inventory.tell_subscriptions, "qos"),

@@ -30,6 +30,7 @@ from gateway.admin.rosters.middle_page import find_middle
 from gateway.admin.rosters.part import Part
 from gateway.admin.rosters.searching import Search, choose, choose_end, keep_both
 from gateway.admin.rosters.sorting import Key, sort_numbers
+from gateway.admin.rosters.weakly import weakly
 from gateway.admin.steps import PatientSteps
 
 WAITED_S = 0.05  # an order that costs more is made anew beside the questions, which go by the old one
@@ -69,7 +70,7 @@ class Roster(ABC, Generic[Source, Thing]):
         self.used_at_s = monotonic()
         self.pace = Pace()  # how often orders of many are made anew
         self._tasks: dict[str, asyncio.Task[Order]] = {}
-        self._all: Members[Source, Thing] = Members(self.sources, self.open, self.changes)
+        self._all: Members[Source, Thing] = Members(weakly(self.sources), weakly(self.open), weakly(self.changes))
         self._orders: dict[str, Order] = {}
         self._hits = KeptHits()
 
