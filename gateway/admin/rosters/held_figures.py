@@ -189,16 +189,19 @@ class HeldFigures:
             offset: Its next offset.
             first: The first one that is kept.
         """
-        queue, at = self._rows.queues[number], number % BLOCK
-        is_still = queue.opened is None and not queue.terms.priority_max
-        if is_still and not (queue.is_open or self._vhost.pops.knows(queue.light_name)):
-            # nothing was ever taken in it: it is not opened for that
-            ready, unacked = 0 if queue.is_deleted else max(offset - max(first, queue.first_offset), 0), 0
+        queue, at, pops = self._rows.queues[number], number % BLOCK, self._vhost.pops
+        is_still, place = queue.opened is None and not queue.terms.priority_max, -1
+        if is_still and queue.is_open:
+            place = pops.resting_at(queue.light_name, queue.first_offset)
+        elif is_still and not pops.knows(queue.light_name):  # nothing was ever taken in it: it is not opened for that
+            place = queue.first_offset
+        if place >= 0 and not queue.is_deleted:
+            unacked, block.ready[at] = 0, max(offset - max(place, first), 0)
+            block.given[at] = max(offset - queue.first_offset, 0)
         else:
-            ready, unacked = count_messages(self._vhost.broker, self._vhost, queue)
+            block.ready[at], unacked = count_messages(self._vhost.broker, self._vhost, queue)
+            block.given[at] = count_given(self._vhost.broker, queue, self._rows.ref(number))
             is_still = is_still and queue.opened is None and (queue.is_open or not offset)
-        block.ready[at] = ready
-        block.given[at] = count_given(self._vhost.broker, queue, self._rows.ref(number))
         block.counted_at[at] = offset if is_still else -1
         return unacked
 
