@@ -17,8 +17,8 @@ BYTES_A_STEP = 2_048  # of lines, and the rest of one: the costliest expressions
 FLAGS_A_STEP = 4_096  # of a byte each, looked at in one go
 MANY_HITS = 128  # of a word in one text, from which on it is quicker to look at each name of it
 DENSE = 20  # one name of so many has an expression: from there on it is quicker to look at some at once
-SHORT = 384  # bytes of pieces of which `SHORT_A_STEP` are looked at in one step, longer ones singly
-SHORT_A_STEP = 4  # pieces of `LINES` lines, at most 0.5 ms each, of the costliest expression
+SHORT = 480  # bytes of pieces of which `SHORT_A_STEP` are looked at in one step, longer ones singly
+SHORT_A_STEP = 4  # pieces of `LINES` lines, at most 0.6 ms each, of the costliest expression
 DEAR_S = 0.008  # of the processor for one text: twice what it costs to be told each place that is found
 
 
