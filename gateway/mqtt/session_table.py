@@ -129,18 +129,18 @@ class SessionTable:
         return session
 
     @contextmanager
-    def looking(self, client_id: bytes, topic_filter: bytes | None = None) -> Iterator[Session | None]:
+    def looking(self, client_id: bytes, *topic_filters: bytes) -> Iterator[Session | None]:
         """Give the session of a client to be looked at, or None; it is not loaded by that.
 
-        With a filter it may have no other subscription: some have thousands, each of which takes some 3 us.
+        With filters it may have no other subscriptions: some have thousands, each of which takes some 3 us.
         """
         found = self._sessions.get(client_id)
         if found is None or isinstance(found, Session):
             yield found
             return
-        if topic_filter is not None:
-            wanted = subscription_key(client_id, topic_filter)
-            found = (found[0], *(key for key in found[1:] if key == wanted))
+        if topic_filters:
+            wanted = {subscription_key(client_id, topic_filter) for topic_filter in topic_filters}
+            found = (found[0], *(key for key in found[1:] if key in wanted))
         session = self.loader.look(found)
         try:
             yield session

@@ -124,14 +124,19 @@ def test_a_figure_of_many_subscriptions_is_told_at_once_as_one_by_one(world):
     assert inventory.tell_subscriptions("waiting", some) == [0, *waiting, 0, 0]
 
 
-def test_figures_of_a_session_that_is_not_loaded_are_not_told_at_once(world):
-    world.client(b"away", (b"a", 1), clean=False).vanish()
+def test_figures_of_sessions_that_are_not_loaded_are_told_without_loading_them(world):
+    away = world.client(b"away", (b"a", 1), (b"a/#", 2), (b"b", 0), clean=False)
+    away.vanish()
+    world.client(b"p").send(mqtt.publish(b"a", b"x", qos=1, packet_id=1))
     world.close()
     world.open()
     world.client(b"there", (b"a", 1))
-    inventory = world.door.inventory()
-    assert inventory.tell_subscriptions("waiting", [(b"there", b"a"), (b"away", b"a")]) is None
-    assert inventory.tell_subscriptions("waiting", [(b"there", b"a")]) == [0]
+    inventory, sessions = world.door.inventory(), world.door.sessions
+    found = [(b"away", b"a"), (b"away", b"b"), (b"there", b"a"), None, (b"away", b"a/#"), (b"away", b"gone")]
+    resting = sessions.find_as_is(b"away")
+    assert inventory.tell_subscriptions("waiting", found) == [1, 0, 0, 0, 1, 0]
+    assert inventory.tell_subscriptions("qos", found) == [1, 0, 1, 0, 2, 0]
+    assert sessions.find_as_is(b"away") is resting
 
 
 def test_a_long_filter_that_nobody_uses_has_its_name_after_a_restart_while_it_has_messages(world):
