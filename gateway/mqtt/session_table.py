@@ -140,7 +140,7 @@ class SessionTable:
             return
         if topic_filters:
             wanted = {subscription_key(client_id, topic_filter) for topic_filter in topic_filters}
-            found = (found[0], *(key for key in found[1:] if key in wanted))
+            found = (found[0], *wanted.intersection(found[1:]))
         session = self.loader.look(found)
         try:
             yield session

@@ -10,7 +10,9 @@ from core.long_list import make_long_list
 from gateway.admin.rosters.part import Part
 from gateway.inventory import text_of
 
-LOOKS_A_STEP = 64  # holders between two looks at the clock: most are as they were, which costs a microsecond or two
+LOOKS_A_STEP = 64  # places of holders between two looks at the clock
+COST_A_STEP = 1_024  # things between two looks at the clock, 0.1 us each
+COST_OF_HOLDER = 16  # things that a holder costs as much as, about
 TAKEN_A_STEP = 1_024  # things of which each costs less than 0.1 us
 _OTHERWISE = bytes([1, 0]) + bytes(254)
 Thing = TypeVar("Thing")
@@ -70,7 +72,8 @@ class GroupedPart(Part[Thing], Generic[Thing]):
         self._walks = walk = self._walks + 1
         find, seen_in, is_changed = self._there.get, self._seen_in, self._changed.__contains__
         known, firsts, ends = self._things, self._firsts, self._ends
-        for looked, (name, things) in enumerate(self._walk()):
+        cost = 0
+        for name, things in self._walk():
             place = find(name, -1)
             if place >= 0:
                 seen_in[place] = walk
@@ -82,7 +85,9 @@ class GroupedPart(Part[Thing], Generic[Thing]):
                 self._firsts.append(len(self._things))
                 self._add(name, things)
                 self._ends.append(self.size)
-            if looked % LOOKS_A_STEP == 0:
+            cost += COST_OF_HOLDER + len(things)
+            if cost >= COST_A_STEP:
+                cost = 0
                 yield
         for place, seen in enumerate(self._seen_in):
             if 0 <= seen < walk:

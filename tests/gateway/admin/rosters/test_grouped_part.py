@@ -104,6 +104,13 @@ def test_a_look_that_is_given_up_is_made_good_by_the_next(shelf):
     assert shelf.part.alive() == 200
 
 
+def test_holders_with_very_much_have_steps_of_their_own(shelf):
+    shelf.held = {b"%d" % number: [b"%d" % thing for thing in range(2_000)] for number in range(8)}
+    shelf.changes += 1
+    steps = [shelf.part.size for _ in shelf.part.arrivals()]
+    assert max(after - before for before, after in zip([0, *steps], steps, strict=False)) == 2_000
+
+
 def test_a_name_with_a_line_break_stays_one_name(shelf):
     shelf.held = {b"a": [b"x\ny", b"z"]}
     shelf.look()
