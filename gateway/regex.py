@@ -50,6 +50,11 @@ class Lines:
         self._compiled = compiled
         self._of_all = of_all
 
+    @property
+    def tells_all(self) -> bool:
+        """Return whether `are_all` ever says so."""
+        return self._of_all is not None
+
     def are_all(self, lines: bytes) -> bool:
         """Return whether each line has it, as far as that is quick to tell; False where it is not."""
         return self._of_all is not None and self._of_all.search(lines + b"\n", 0) is not None

@@ -63,7 +63,7 @@ async def find_hits(search: Search, texts: Sequence[str], text_count: int, count
 
 
 class _Marker:
-    """Marks lines that an expression is found in, some at once while many have it.
+    """Marks lines that an expression is found in, some at once from where many have it.
 
     Args:
         lines: The expression.
@@ -84,7 +84,8 @@ class _Marker:
         if line_set is None or not await self._mark_pieces(line_set, data, hits, number, steps):
             await _mark_found(data, self._lines, hits, number, steps)
         found = hits.count(1, number, number + text_count)
-        self._is_dense = text_count // DENSE < found < text_count  # where all have it, that is known at once
+        is_told = found >= text_count and self._lines.tells_all  # it is known at once where all have it
+        self._is_dense |= found > text_count // DENSE and not is_told  # for good: sorted names may have it by turns
 
     async def _mark_pieces(self, line_set: LineSet, data: bytes, hits: bytearray, number: int, steps: Steps) -> bool:
         """Mark the lines of a text; return False where that would take too long, or too much memory."""
