@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -31,6 +32,17 @@ def test_each_command_can_answer_programs_and_each_list_goes_on():
     assert {("top",), ("queues", "list"), ("log", "tail")} <= commands.keys()
     assert {path for path, options in commands.items() if "--json" not in options} == WITHOUT_JSON.keys()
     assert [path for path, options in commands.items() if path[-1] == "list" and "--watch" not in options] == []
+
+
+def test_the_table_of_the_documents_has_each_command():
+    text = (ROOT / "docs/operations.md").read_text()
+    rows = text.split("| to | `lmq` | elsewhere |\n")[1].split("\n\n")[0].splitlines()[1:]
+    named = [words.split() for row in rows for words in re.findall(r"`([^`]+)`", row.split(" | ")[1])]
+    called = {path for path, _ in each_command()}
+    assert {path for path in called if list(path) not in [words[: len(path)] for words in named]} == set()
+    groups = {path[0] for path in called}
+    begun = [tuple(words) for words in named if words[0] in groups]
+    assert [words for words in begun if not {words[:1], words[:2]} & called] == []  # nothing that is no command
 
 
 def test_small_commands():
