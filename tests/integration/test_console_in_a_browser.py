@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from urllib.parse import quote
 
 import aio_pika
@@ -51,6 +51,9 @@ async def fill(gateway):
         await away.subscribe("plant/#", qos=1)
     async with aiomqtt.Client(host, port, identifier=MARKUP, clean_session=False) as hostile:
         await hostile.subscribe(MARKUP)
+    for number in range(6):
+        async with aiomqtt.Client(host, port, identifier=f"many-{number}", clean_session=False) as one:
+            await one.subscribe([("many/#", 1), ("$share/team/many/+", 1)])
     async with aiomqtt.Client(host, port, identifier="dev-7") as device:
         for _ in range(5):
             await device.publish("plant/1/temp", b"21.5", qos=1, retain=True)
@@ -62,6 +65,9 @@ async def fill(gateway):
             ("policies/%2F/ttl", {"pattern": "^graves$", "definition": {"max-length": 1_000}, "apply-to": "queues"}),
             ("vhosts/v", {}),
             ("queues/v/hers", {}),
+            ("queues/v/loaded", {}),
+            ("queues/v/graves", {}),
+            ("queues/v/jobs", {"arguments": {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "graves"}}),
             ("users/ann", {"password": "ann", "tags": "management"}),
             ("permissions/v/ann", {"configure": ".*", "write": ".*", "read": ".*"}),
             ("permissions/%2F/ann", {"configure": "^mqtt", "write": "^mqtt", "read": "^(mqtt|amq.topic)"}),
@@ -178,6 +184,8 @@ async def stay(gateway, is_there, is_over):
     await channel.set_qos(1)
     queue = await channel.get_queue("readings")
     await queue.consume(keep, consumer_tag="a worker")
+    unlimited = await (await worker.channel()).get_queue("unrouted")
+    await unlimited.consume(keep, consumer_tag="a greedy one")
     is_there.set()
     await asyncio.to_thread(is_over.wait)
     await worker.close()
@@ -219,6 +227,22 @@ def run(folder, *command):
     return lines
 
 
+async def retain(broker):
+    """Have a retained message at a broker, which a bridge gets at once."""
+    host, port = broker.address("mqtt")
+    async with aiomqtt.Client(host, port) as client:
+        await client.publish("back/1", b"from the other side", qos=1, retain=True)
+
+
+def write_bridges(path, other):
+    """Write settings with one bridge to another broker, and one to nobody; return the options that name them."""
+    address = "{}:{}".format(*other.address("mqtt"))
+    topics = '[{filter = "over/#"}, {filter = "back/#", direction = "in"}]'
+    site = f'[bridges.site]\naddress = "{address}"\ntopics = {topics}\n'
+    path.write_text(f'{site}[bridges.gone]\naddress = "127.0.0.1:1"\ntopics = [{{filter = "none/#"}}]\n')
+    return "--config", str(path)
+
+
 @pytest.mark.timeout(WALK_S + 60)
 def test_every_page_shows_and_what_an_operator_does_works(tmp_path):
     chromium = find_chromium()
@@ -227,7 +251,13 @@ def test_every_page_shows_and_what_an_operator_does_works(tmp_path):
     report.mkdir()
     (report / "index.html").write_text("<p>Fan-out of yesterday")
     env = {"LMQ_ADMIN__FAN_OUT_REPORT": str(report)}
-    with GatewayProcess(tmp_path / "data", env=env, doors=DOORS) as gateway:
+    with (
+        GatewayProcess(tmp_path / "other") as other,
+        ExitStack() as gateways,
+    ):
+        asyncio.run(retain(other))
+        options = write_bridges(tmp_path / "lmq.toml", other)
+        gateway = gateways.enter_context(GatewayProcess(tmp_path / "data", *options, env=env, doors=DOORS))
         asyncio.run(fill(gateway))
         host, port = gateway.address("admin")
         command = ["walk.mjs", f"http://{host}:{port}", chromium, *map(str, gateway.address("mqtt"))]

@@ -14,6 +14,9 @@ export function bytes(value) {
   return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${BYTES[power]}`;
 }
 
+// How many messages a consumer may hold at once; AMQP's 0 is no limit.
+export const prefetch = (value) => (value ? count(value) : "no limit");
+
 // A number a second, short.
 export function rate(value) {
   if (value === undefined || value === null || Number.isNaN(value)) return "";

@@ -15,7 +15,8 @@ const LONG = /\S{25}/;
 
 // A cell, whose column says what is in it.
 function cell(column, ...read) {
-  const node = h("td", { className: column.isNumber ? "number" : column.isBrief ? "brief" : column.isName ? "name" : "" }, ...read);
+  const kind = column.isNumber ? "number" : column.isActions ? "brief actions" : column.isBrief ? "brief" : column.isName ? "name" : "";
+  const node = h("td", { className: kind }, ...read);
   if (!column.isNumber && LONG.test(node.textContent)) node.classList.add("long");
   return node;
 }

@@ -40,7 +40,7 @@ const KINDS = [
 ];
 
 const COLUMNS = [
-  { title: "Who", read: (one) => one.name },
+  { title: "Who", isName: true, read: (one) => one.name },
   { title: "What", read: (one) => one.kind },
   { title: "Waiting", isNumber: true, read: (one) => count(one.waiting) },
   { title: "Change /s", isNumber: true, read: (one) => (one.change > 0 ? h("span", { className: "warn" }, `+${rate(one.change)}`) : one.change < 0 ? `−${rate(-one.change)}` : one.change === 0 ? "0" : "") },

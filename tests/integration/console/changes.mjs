@@ -8,7 +8,7 @@ const RATES_MS = 11_000; // twice as long as rates are those of, and longer
 const login = { Authorization: `Basic ${Buffer.from("guest:guest").toString("base64")}`, "Content-Type": "application/json" };
 
 // Publish a retained message by MQTT 3.1.1, at QoS 0; an empty body takes it away.
-function retain(host, port, topic, body) {
+export function retain(host, port, topic, body) {
   const text = (said) => Buffer.concat([Buffer.from([said.length >> 8, said.length & 0xff]), Buffer.from(said)]);
   const packet = (kind, ...parts) => {
     const content = Buffer.concat(parts);

@@ -45,6 +45,27 @@ export function findNameless() {
   return [...nameless, ...heads].map((node) => node.outerHTML.slice(0, 120)).concat(jumps.map((level) => `a heading of level ${level} follows one of level ${level - 2} or less`));
 }
 
+// What is not where it can be seen: pages that are longer than the window for nothing, navigation below the window, short
+// texts in two lines, and what a row offers outside of its table's box.
+export function findMisplaced() {
+  const faults = [];
+  const { scrollY, innerHeight } = window;
+  const last = Math.max(...[...document.querySelectorAll("main > *")].map((node) => node.getBoundingClientRect().bottom));
+  const room = parseFloat(getComputedStyle(document.querySelector("main")).paddingBottom);
+  const whole = document.documentElement.scrollHeight;
+  const filled = last + scrollY + room + 24; // the margin below the last text
+  if (whole > innerHeight && filled < innerHeight) faults.push(`it is ${whole} px high for at most ${Math.round(filled)} px in a window of ${innerHeight}`);
+  const stay = document.querySelector("nav .stay");
+  if (stay.checkVisibility() && scrollY === 0 && stay.getBoundingClientRect().bottom > innerHeight) faults.push("the navigation goes on below the window");
+  const broken = [...document.querySelectorAll("td.brief a")].find((node) => node.getClientRects().length > 1);
+  if (broken) faults.push(`"${broken.textContent}" is broken in lines`);
+  for (const button of document.querySelectorAll("td button")) {
+    const [one, box] = [button, button.closest(".scroll")].map((node) => node.getBoundingClientRect());
+    if (one.left < box.left || one.right > box.right) faults.push(`${button.textContent} is reached only by scrolling sideways`);
+  }
+  return faults;
+}
+
 // Where the keys are: what has the focus, whether it is seen, and whether it comes behind what had it before.
 function noteFocus() {
   const node = document.activeElement;
@@ -57,6 +78,7 @@ function noteFocus() {
     isFirst: node.className === "skip",
     what: `${node.tagName.toLowerCase()} ${(node.ariaLabel || node.textContent || node.placeholder || "").trim().slice(0, 40)}`,
     isSeen: width > 1 && height > 1 && bottom > 0 && top < innerHeight && outlineStyle !== "none" && parseFloat(outlineWidth) >= 1,
+    isSame: before === node, // a field for a moment has a stop for each of its parts, which the browser draws
     isInOrder: !before?.isConnected || Boolean(before.compareDocumentPosition(node) & Node.DOCUMENT_POSITION_FOLLOWING),
   };
 }
@@ -85,8 +107,8 @@ export async function walkByKeys(page, most = 120) {
       if (left) faults.push(`the focus does not come to ${left}`);
       break;
     }
-    if (!found.isSeen) faults.push(`the focus on ${found.what} is not seen`);
-    if (!found.isInOrder) faults.push(`${found.what} comes out of order`);
+    if (!found.isSame && !found.isSeen) faults.push(`the focus on ${found.what} is not seen`);
+    if (!found.isSame && !found.isInOrder) faults.push(`${found.what} comes out of order`);
     await page.keyboard.press("Tab");
   }
   return { stops, faults };

@@ -150,5 +150,7 @@ const berlin = await open(browser, "Europe/Berlin");
 await askAboutShiftedClocks(berlin);
 await replayByMoment(berlin, stored);
 await replayWhatIsLeft(berlin);
+await berlin.goto(`${base}/#/bridges`);
+await expectText(berlin, "no bridge", "There is none.");
 await browser.close();
 console.log(`ok ${ZONES.length}`);

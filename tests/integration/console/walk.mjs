@@ -4,7 +4,8 @@
 import { chromium } from "playwright-core";
 
 import { seeChanges } from "./changes.mjs";
-import { findFaintTexts, findNameless, walkByKeys } from "./checks.mjs";
+import { findFaintTexts, findMisplaced, findNameless, walkByKeys } from "./checks.mjs";
+import { seeBridges, seeRates, seeWhatIsAlike } from "./figures.mjs";
 import { beRefused, comeAgain, findBarriers, findOtherWays, loseAQueue, readMessages, showHostileNames, showLongNames } from "./trouble.mjs";
 
 const [base, executablePath, mqttHost, mqttPort] = process.argv.slice(2);
@@ -36,6 +37,18 @@ async function findPages(page) {
   return page.evaluate(() => [...document.querySelectorAll("nav a")].map((node) => node.hash.slice(2)));
 }
 
+// Pages of one thing each, for which there is no entry in the navigation.
+async function findDetails(page) {
+  const linked = async (where, text) => {
+    await go(page, where);
+    const link = page.locator(`main td a:has-text('${text}')`).first();
+    return (await link.getAttribute("href")).slice(2);
+  };
+  const plain = ["users/ann", "queues/%2F/readings", "exchanges/%2F/amq.topic", "sessions/away", "groups/billing", "letters/%2F/graves", "route?topic=plant/1/temp", "route?rocketmq=Orders"];
+  const log = [await linked("log", "plant/#"), await linked("log", "readings"), await linked("log", "Orders/0")];
+  return [...plain, ...log, await linked(log[0], ""), await linked(log[1], ""), await linked("letters", "%DLQ%shipping"), await linked("connections", "to be closed")];
+}
+
 // Show a page, and wait until it is that one and no longer the one before.
 async function go(page, where) {
   const isThere = page.url() === `${base}/#/${where}`;
@@ -65,6 +78,7 @@ async function look(page, where) {
   if (found.isEmpty || found.isLoading) wrong(where, "it does not fill");
   if (found.names.length) wrong(where, `it shows ${found.names[0]}`);
   for (const fault of await page.evaluate(findNameless)) wrong(where, `a reader has no name for ${fault}`);
+  for (const fault of await page.evaluate(findMisplaced)) wrong(where, fault);
   for (const fault of await page.evaluate(findFaintTexts)) wrong(where, `it cannot be read well: ${fault}`);
   for (const barrier of await findBarriers(page)) wrong(where, barrier);
   for (const refusal of found.refusals) wrong(where, refusal);
@@ -132,12 +146,37 @@ async function replayAndPurge(page) {
   await expectText(page, "purge", "Purged.");
 }
 
+// Readers and rights are boxes of the drawing: the first by name, and how many more there are.
+async function seeReaders(page) {
+  const isDrawn = async (step, ...boxes) => {
+    for (const box of boxes) await page.waitForSelector(`svg.graph title:text-is("${box}")`, { state: "attached", timeout: 8_000 }).catch(() => wrong(step, `"${box}" is not drawn`));
+  };
+  await isDrawn("readers", "session: away", "session: of ann", "consumer of user guest: a worker");
+  await expectText(page, "readers in words", "session away");
+  await go(page, "route?topic=many/1");
+  await isDrawn("many readers", "session: many-0", "session: many-3", "and: 2 more", "session, of group team: many-0");
+  if (await page.locator("svg.graph .reader title:text-is('session: many-4')").count()) wrong("many readers", "more are drawn than the first");
+  await go(page, "route?rocketmq=Orders");
+  await isDrawn("groups", "0 members of group: billing");
+  await go(page, "route?topic=plant/1/temp&user=ann");
+  await isDrawn("rights", "user: ann");
+  const right = page.locator("svg.graph g.refused title");
+  if (!/^refused by: permissions of the user/.test(await right.textContent())) wrong("rights", `the drawing says ${await right.textContent()}`);
+  if (!(await page.locator("svg.graph path.refused").count())) wrong("rights", "a publish that is refused is drawn as others");
+  await go(page, "route?exchange=amq.topic&key=plant.1.temp&user=guest");
+  await expectText(page, "rights", "Allowed");
+  if (await page.locator("svg.graph .refused").count()) wrong("rights", "a publish that is allowed is drawn as refused");
+  await go(page, "route?topic=plant/1/temp");
+  await expectText(page, "where it goes", "2 light queues");
+}
+
 async function seeWhereItGoes(page) {
   await go(page, "route?topic=plant/1/temp");
   await expectText(page, "where it goes", "2 light queues");
   await expectText(page, "where it goes", "queue readings in /");
   await expectText(page, "where it goes", "1 reader");
   if ((await page.locator("svg.graph rect").count()) < 6) wrong("where it goes", "the graph lacks boxes");
+  await seeReaders(page);
   await page.fill("label:has-text('Published by') >> nth=0", "ann");
   await page.click("button:has-text('Show') >> nth=0");
   await expectText(page, "who may publish", "Refused: user 'ann' may not publish to topic 'plant/1/temp'");
@@ -196,7 +235,7 @@ async function seeWhatIsHeld(page) {
 
 async function sendBack(page) {
   await go(page, "letters");
-  await page.click("main a:has-text('graves')");
+  await page.click("main a[href='#/letters/%2F/graves']");
   await expectText(page, "dead letters", "1 letter in graves");
   await page.click("button:has-text('Look at the first')");
   await expectText(page, "why a letter died", "rejected");
@@ -306,7 +345,6 @@ async function seeTheGateway(page) {
   if (!(await report.innerText("body")).includes("Fan-out of yesterday")) wrong("fan-out", "the report of Spark does not open");
   await report.close();
   for (const [where, text] of [
-    ["bridges", "There is none."],
     ["policies", "^graves$"],
     ["users", "management"],
     ["settings", "fan_out_report"],
@@ -427,7 +465,8 @@ async function showHostileText(page) {
 
 const browser = await chromium.launch({ executablePath, args: FLAGS });
 const page = await open(browser, WIDTHS[0], "light");
-const pages = [...(await findPages(page)), "users/ann"];
+const named = await findPages(page);
+const pages = [...named, ...(await findDetails(page))];
 for (const width of WIDTHS) {
   for (const scheme of ["light", "dark"]) {
     const each = await open(browser, width, scheme);
@@ -448,6 +487,9 @@ await loseAQueue(met);
 page.mayMiss = false;
 await showHostileText(page);
 await findWhatGrows(page);
+await seeWhatIsAlike(met);
+await seeBridges({ ...met, mqttHost, mqttPort });
+await seeRates(met);
 await useKeys(page, pages);
 await pressByKey(page, "queues", "main th button:has-text('Ready')", "main th[aria-sort]");
 await pressByKey(page, `log/${encodeURIComponent("%LMQ%amqp%|2f%watched")}`, "main button:has-text('Newest')", "main caption");

@@ -2,7 +2,7 @@
 
 import { get, path, remove } from "../api.js";
 import { confirmed, facts, h, told } from "../dom.js";
-import { bytes, count, duration, moment, plural } from "../format.js";
+import { bytes, count, duration, moment, plural, prefetch } from "../format.js";
 import { List, table } from "../list.js";
 
 const age = (connection) => duration(Date.now() - connection.connected_at);
@@ -24,7 +24,7 @@ const CHANNELS = [
   { title: "Channel", read: (one) => count(one.number) },
   { title: "Consumers", isNumber: true, read: (one) => count(one.consumer_count) },
   { title: "Unacked", isNumber: true, read: (one) => count(one.messages_unacknowledged) },
-  { title: "Prefetch", isNumber: true, read: (one) => count(one.prefetch_count) },
+  { title: "Prefetch", isNumber: true, read: (one) => prefetch(one.prefetch_count) },
   { title: "Confirms", read: (one) => (one.confirm ? "yes" : "no") },
 ];
 

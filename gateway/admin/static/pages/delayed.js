@@ -33,7 +33,7 @@ export const delayed = {
       { title: "Publisher", read: (one) => one.client || one.user || "" },
       { title: "Bytes", isNumber: true, read: (one) => bytes(one.body_bytes) },
       { title: "Body", read: (one) => h("span", { className: "mono" }, one.body.length > 120 ? `${one.body.slice(0, 120)}…` : one.body) },
-      { title: "Change", isUnseen: true, read: (one) => mayAskAll() && h("button", { className: "act danger", type: "button", onclick: () => takeBack(one) }, "Take back") },
+      { title: "Change", isUnseen: true, isActions: true, read: (one) => mayAskAll() && h("button", { className: "act danger", type: "button", onclick: () => takeBack(one) }, "Take back") },
     ];
     const load = async (after) => {
       try {

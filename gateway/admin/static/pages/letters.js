@@ -14,6 +14,7 @@ const where = (one) => h("a", { href: `#/letters/${one.door === "amqp" ? path(on
 
 const COLUMNS = [
   { title: "Queue", sort: "name", read: where },
+  { title: "Virtual host", sort: "vhost", read: (one) => one.vhost },
   { title: "Door", isBrief: true, sort: "door", read: (one) => one.door },
   { title: "Letters", isNumber: true, sort: "messages", read: (one) => count(one.messages) },
   { title: "Oldest", isNumber: true, sort: "oldest_at_ms", read: (one) => age(one.oldest_at_ms) },

@@ -2,7 +2,7 @@
 
 import { path } from "../api.js";
 import { h } from "../dom.js";
-import { bytes, count, moment, rate, yes } from "../format.js";
+import { bytes, count, moment, prefetch, rate, yes } from "../format.js";
 import { List } from "../list.js";
 import { logLink } from "./log.js";
 import { connectionLink, queueLink } from "./queues.js";
@@ -52,13 +52,13 @@ export const consumers = listPage("Consumers", "", {
     { title: "Client", read: (one) => one.lmq.client },
     { title: "Connection", read: (one) => connectionLink(one.channel_details.connection_name) },
     { title: "Channel", isNumber: true, read: (one) => count(one.channel_details.number) },
-    { title: "Prefetch", isNumber: true, read: (one) => count(one.prefetch_count) },
+    { title: "Prefetch", isNumber: true, read: (one) => prefetch(one.prefetch_count) },
     { title: "Acknowledges", read: (one) => yes(one.ack_required) },
     { title: "Active", read: (one) => yes(one.active) },
   ],
 });
 
-export const vhosts = listPage("Virtual hosts", "", {
+export const vhosts = listPage("Virtual hosts", "Delivered /s counts what consumers are sent and what clients take by basic.get.", {
   from: "api/vhosts",
   changes: "vhosts",
   columns: [

@@ -44,7 +44,6 @@ async function showQueue(main, signal, name, params) {
       ["Offsets", `${count(queue.first_offset)} to ${count(queue.next_offset)}`],
       ["Oldest message", moment(queue.oldest_at_ms)],
       ["Newest message", moment(queue.newest_at_ms)],
-      ["Name in the log", h("code", { className: "mono" }, name)],
     ]),
     h("h2", {}, "Messages"),
   );

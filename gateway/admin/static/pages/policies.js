@@ -22,7 +22,7 @@ function makeColumns(change, drop) {
       ? [
           {
             title: "Actions",
-            isBrief: true,
+            isActions: true,
             read: (one) => [
               h("button", { className: "act", type: "button", ariaLabel: `Change ${one.name}`, onclick: () => change(one) }, "Change"),
               " ",

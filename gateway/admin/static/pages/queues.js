@@ -5,7 +5,7 @@ import { get, path, post, remove } from "../api.js";
 import { makeBrowser } from "../browser.js";
 import { mayAskAll } from "../caller.js";
 import { act, card, confirmed, facts, h, renew, told } from "../dom.js";
-import { age, bytes, count, exactMoment, moment, momentOf, plural, rate, yes } from "../format.js";
+import { age, bytes, count, exactMoment, moment, momentOf, plural, prefetch, rate, yes } from "../format.js";
 import { List, table } from "../list.js";
 import { plot, tall } from "../plot.js";
 import { logLink } from "./log.js";
@@ -91,7 +91,7 @@ const CONSUMERS = [
   { title: "Client", read: (one) => one.lmq.client },
   { title: "Connection", read: (one) => connectionLink(one.channel_details.connection_name) },
   { title: "User", read: (one) => one.channel_details.user },
-  { title: "Prefetch", isNumber: true, read: (one) => (one.prefetch_count ? count(one.prefetch_count) : "no limit") },
+  { title: "Prefetch", isNumber: true, read: (one) => prefetch(one.prefetch_count) },
   { title: "Acknowledges", read: (one) => yes(one.ack_required) },
   { title: "Active", read: (one) => yes(one.active) },
 ];

@@ -23,7 +23,7 @@ const OWED = [
   { title: "QoS", isNumber: true, read: (one) => count(one.qos) },
   { title: "Waiting", isNumber: true, read: (one) => count(one.waiting) },
   { title: "In flight", isNumber: true, read: (one) => count(one.inflight) },
-  { title: "Next", read: (one) => logLink(one.light_queue, one.next_offset, `offset ${count(one.next_offset)}`) },
+  { title: "Next", isBrief: true, read: (one) => logLink(one.light_queue, one.next_offset, `offset ${count(one.next_offset)}`) },
 ];
 
 async function showSession(main, signal, client) {

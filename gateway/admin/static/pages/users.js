@@ -70,7 +70,7 @@ function makePermissions(name, box, again) {
     { title: "Configure", read: (one) => code(one.configure) },
     { title: "Write", read: (one) => code(one.write) },
     { title: "Read", read: (one) => code(one.read) },
-    { title: "Change", isUnseen: true, read: (one) => h("button", { className: "act danger", type: "button", onclick: () => take(one.vhost) }, "Take back") },
+    { title: "Change", isUnseen: true, isActions: true, read: (one) => h("button", { className: "act danger", type: "button", onclick: () => take(one.vhost) }, "Take back") },
   ];
   const rows = h("div");
   const vhost = h("select");
