@@ -35,8 +35,10 @@ MEANT = {
         "give offset or at_ms",
         "say an offset or a moment",
         "give password or password_hash",
+        "give name or about",
         "must be at most 4611686018427387904",  # the description has this number and the next rounded, as floats
         "must be at most 9223372036854775807",
+        "a secret has 6 characters or more",
         "give NAME=VALUE",  # texts of a form that the description does not say, from here on
         "is not an address such as",
         "is not a user of the gateway",

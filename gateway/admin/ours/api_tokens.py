@@ -6,7 +6,7 @@ import time
 from typing import Annotated, Literal
 
 from fastapi import Request, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from gateway.admin.changes_told import FIELDS
 from gateway.admin.login import Administrator, Caller, not_in
@@ -25,13 +25,18 @@ USUAL_S = 90 * DAY_S  # chosen: a program's token that nobody renews ends within
 Scope = Literal[SCOPES]  # type: ignore[valid-type] # the words of one tuple
 
 
+def _as_whole(value: object) -> object:
+    """Return a number such as 60.0 as JSON means it: whole."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 class TokenBody(BaseModel):
     """A token that is wanted: its user, its scopes, and how long it lasts; 0 s: without an end."""
 
     name: Annotated[str, Field(min_length=1, max_length=NAME_BYTES_MAX)]
     scopes: Annotated[tuple[Scope, ...], Field(min_length=1)]
     user: str | None = None
-    ends_in_s: Annotated[int, Field(strict=True, ge=0, le=3_650 * DAY_S)] = USUAL_S
+    ends_in_s: Annotated[int, BeforeValidator(_as_whole), Field(strict=True, ge=0, le=3_650 * DAY_S)] = USUAL_S
 
 
 @API_TOKENS.get("/tokens")

@@ -133,3 +133,4 @@ async def test_the_end_of_a_token_is_a_number_and_nothing_that_could_be_taken_fo
             assert answer.status_code == 400, answer.text
         assert (await client.get(TOKENS)).json() == []
         assert await _add(client, "read", ends_in_s=0)
+        assert await _add(client, "read", name="other", ends_in_s=60.0)
