@@ -24,6 +24,7 @@ export async function showHostileNames({ browser, base, markup, wrong }) {
   for (const where of [...places, "queues", "exchanges", "sessions", "subscriptions", "users", "policies", "vhosts", "retained", "topics", "fan-out", "held", "log", "logs"]) {
     await page.goto(`${base}/#/${where}`);
     await page.waitForFunction((text) => document.querySelector("main").innerText.includes(text), markup, { timeout: 8_000 }).catch(() => wrong(where, `${markup} is not shown as it is`));
+    if (where.startsWith("route?topic=")) await page.waitForSelector("svg.graph .reader", { state: "attached", timeout: 8_000 }).catch(() => wrong(where, "no reader is drawn"));
     if (await page.locator("main img").count()) wrong(where, "markup became an element");
     if (await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)) wrong(where, "it is wider than the window");
   }
