@@ -36,7 +36,7 @@ class TokenBody(BaseModel):
     name: Annotated[str, Field(min_length=1, max_length=NAME_BYTES_MAX)]
     scopes: Annotated[tuple[Scope, ...], Field(min_length=1)]
     user: str | None = None
-    ends_in_s: Annotated[int, BeforeValidator(_as_whole), Field(strict=True, ge=0, le=3_650 * DAY_S)] = USUAL_S
+    ends_in_s: Annotated[int, Field(strict=True, ge=0, le=3_650 * DAY_S), BeforeValidator(_as_whole)] = USUAL_S
 
 
 @API_TOKENS.get("/tokens")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.admin.ours.api_tokens import DAY_S, TokenBody
 from gateway.auth.users import hash_password
 from gateway.settings.models import AuthSettings, UserSettings
 from tests.support.admin import ELSEWHERE, declare, make_client, make_view, managed_gateway
@@ -134,3 +135,8 @@ async def test_the_end_of_a_token_is_a_number_and_nothing_that_could_be_taken_fo
         assert (await client.get(TOKENS)).json() == []
         assert await _add(client, "read", ends_in_s=0)
         assert await _add(client, "read", name="other", ends_in_s=60.0)
+
+
+async def test_the_bounds_of_an_end_are_described():
+    described = TokenBody.model_json_schema()["properties"]["ends_in_s"]
+    assert (described["type"], described["minimum"], described["maximum"]) == ("integer", 0, 3_650 * DAY_S)
