@@ -61,8 +61,8 @@ conformance: setup-test ## the clauses of MQTT over TCP, WebSocket and TLS, besi
 clients: setup-test ## MQTT clients in JavaScript, Go and Java, with connections that break, beside CI; what is not there is skipped
 	@LMQ_TEST_CLIENTS=1 $(PY) -m pytest -q -s -m clients tests/integration/test_mqtt_clients_elsewhere.py $(ARGS)
 
-clients-amqp: setup-test ## RabbitMQ's clients in JavaScript, Java and Go, clients' own suites, and workers of task frameworks with kills, counted, beside CI
-	@LMQ_TEST_CLIENTS=1 $(PY) -m pytest -q -s -m clients tests/integration/test_amqp_clients_elsewhere.py tests/integration/test_amqp_workers_elsewhere.py $(ARGS)
+clients-amqp: setup-test ## RabbitMQ's clients in JavaScript, Java and Go, clients' own suites, and workers of task frameworks with kills, counted, and Flower, beside CI
+	@LMQ_TEST_CLIENTS=1 $(PY) -m pytest -q -s -m clients tests/integration/test_amqp_clients_elsewhere.py tests/integration/test_amqp_workers_elsewhere.py tests/integration/test_flower_elsewhere.py $(ARGS)
 
 clients-rocketmq: setup-test ## RocketMQ's Java (4.9 and 5), Go and Node.js clients, each scenario counted; CI runs the Java ones; what is not there is skipped
 	@LMQ_TEST_CLIENTS=1 $(PY) -m pytest -q -s -m clients tests/integration/test_rocketmq_clients_elsewhere.py $(ARGS)
