@@ -34,6 +34,9 @@ MEANT = {
         "must be at most 4611686018427387904",  # the description has this number and the next rounded, as floats
         "must be at most 9223372036854775807",
         "a secret has 6 characters or more",  # texts of a form that the description does not say, from here on
+        "is not a regular expression",
+        "password_hash: ",
+        "no limit '",
         "is not a user of the gateway",
         "is not a topic of ",
         "RocketMQ's topics are of the virtual host",
