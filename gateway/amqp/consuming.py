@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from array import array
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
 from pamqp.commands import Basic
 
@@ -264,34 +264,25 @@ class Reading:
         what, self._refused = f"queue '{self._refused}' in vhost '{self._vhost.name}'", ""
         return not_of_streams("basic.nack and basic.reject", what)
 
-    def release(self, channel: Channel, now_ms: int) -> None:
-        """Stop all consumers of a channel that ended, and give back what it had."""
-        consumers = self.stop_all(channel)
-        while self.give_back(channel, now_ms):
-            pass
-        self.let_go(channel, consumers)
-
-    def stop_all(self, channel: Channel) -> list[Any]:
-        """Stop all consumers of a channel that ended, and return them: what it had is to be given back."""
-        consumers = list(channel.consumers.values())
-        channel.consumers.clear()
-        self._metrics.channel_changes += 1
-        for consumer in consumers:
-            consumer.stop()
+    def give_back(self, channel: Channel, now_ms: int) -> bool:
+        """Give back some of what a channel has that ended, the oldest first; return whether there is more."""
         if channel.transaction is not None:
             channel.transaction.roll_back()
         channel.unacked.held = None
-        return consumers
-
-    def give_back(self, channel: Channel, now_ms: int) -> bool:
-        """Give back some of what a channel had that ended, the oldest first; return whether there is more."""
         channel.unacked.settle_oldest(RELEASED_A_STEP, REQUEUE)
         self._apply(channel, now_ms)
         self._refused = ""
         return channel.unacked.live > 0
 
-    def let_go(self, channel: Channel, consumers: list[Any]) -> None:
-        """Forget a channel that has nothing any more, and the queues that go with its consumers."""
+    def release(self, channel: Channel, now_ms: int) -> None:
+        """Stop all consumers of a channel that ended, and give back what it has left."""
+        consumers = list(channel.consumers.values())
+        channel.consumers.clear()
+        self._metrics.channel_changes += 1
+        for consumer in consumers:
+            consumer.stop()
+        while self.give_back(channel, now_ms):
+            pass
         channel.slots.clear()  # they refer back to the channel, by its consumers
         channel.again, channel.get_slot = None, -1  # the former as well
         for consumer in consumers:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from pamqp.commands import Exchange as ExchangeMethod, Queue as QueueMethod
 
@@ -288,14 +288,11 @@ class Declarer:
 class Released(Protocol):
     """What a connection read, which gives back what its channels have."""
 
-    def stop_all(self, channel: Channel) -> list[Any]:
-        """Stop all consumers of a channel, and return them."""
-
     def give_back(self, channel: Channel, now_ms: int) -> bool:
-        """Give back some of what a channel had; return whether there is more."""
+        """Give back some of what a channel has; return whether there is more."""
 
-    def let_go(self, channel: Channel, consumers: list[Any]) -> None:
-        """Forget a channel that has nothing any more."""
+    def release(self, channel: Channel, now_ms: int) -> None:
+        """Stop all consumers of a channel, and give back what it has left."""
 
 
 def hold_much(channels: Iterable[Channel]) -> bool:
@@ -304,14 +301,24 @@ def hold_much(channels: Iterable[Channel]) -> bool:
 
 
 def release_all(channels: Iterable[Channel], reading: Released, owned: Iterator[None], now_ms: int) -> Iterator[None]:
-    """Give back what a connection had that is gone, in steps: what its channels hold, then its exclusive queues."""
+    """Give back what a connection had that is gone, in steps: its channels and exclusive queues.
+
+    Channels that have very much come last, and their consumers, which take nothing more, keep their places until all
+    of that is back: one that follows, alone as well, is to have the oldest messages first.
+    """
+    long = []
     for channel in channels:
-        consumers = reading.stop_all(channel)
+        if hold_much((channel,)):
+            long.append(channel)
+        else:
+            reading.release(channel, now_ms)
+            yield
+    yield from owned
+    for channel in long:
         while reading.give_back(channel, now_ms):
             yield
-        reading.let_go(channel, consumers)
+        reading.release(channel, now_ms)
         yield
-    yield from owned
 
 
 def _tell(consumers: list[QueueConsumer]) -> None:

@@ -330,19 +330,28 @@ def test_a_lone_message_goes_out_in_the_turn_in_which_it_came(world):
     assert peer.bodies() == [b"x"]
 
 
-@pytest.mark.at_once(reason="looks at the turn in which messages come back")
-def test_very_many_deliveries_of_a_connection_that_is_gone_come_back_in_turns(world, monkeypatch):
+def release_in_turns(world, monkeypatch):
+    """Have ten deliveries of a connection that is gone come back in each turn."""
     for module in (consuming, declaring):
         monkeypatch.setattr(module, "RELEASED_A_STEP", 10)
     monkeypatch.setattr(world.amqp.vhosts.chores, "_now_ns", iter(range(0, 10**12, 10**6)).__next__)
+
+
+def lose(world, peer):
+    peer.transport.is_closed = True
+    peer.handler.on_closed(world.now_ms)
+
+
+@pytest.mark.at_once(reason="looks at the turn in which messages come back")
+def test_very_many_deliveries_of_a_connection_that_is_gone_come_back_in_turns(world, monkeypatch):
+    release_in_turns(world, monkeypatch)
     peer, other = world.client(), world.client()
     peer.declare("q")
     bodies = [b"%d" % i for i in range(95)]
     peer.publish(*bodies, key="q")
     assert len(peer.consume("q").bodies()) == 95
     queue = world.amqp.vhost.find("q")
-    peer.transport.is_closed = True
-    peer.handler.on_closed(world.now_ms)
+    lose(world, peer)
     assert queue.pop.ready_count == 0
     counts = []
     while queue.pop.ready_count < 95:
@@ -352,3 +361,34 @@ def test_very_many_deliveries_of_a_connection_that_is_gone_come_back_in_turns(wo
     other.consume("q")
     found = other.messages()
     assert [(one.body, one.method.redelivered) for one in found] == [(body, True) for body in bodies]
+
+
+def test_the_next_single_active_consumer_has_very_many_that_come_back_before_newer_messages(world, monkeypatch):
+    release_in_turns(world, monkeypatch)
+    peer, other = world.client(), world.client()
+    peer.declare("q", arguments={"x-single-active-consumer": True})
+    bodies = [b"%d" % i for i in range(35)]
+    peer.call(Basic.Qos(prefetch_count=30))
+    peer.publish(*bodies, key="q")
+    assert len(peer.consume("q").bodies()) == 30
+    other.consume("q")
+    lose(world, peer)
+    while world.amqp.vhost.find("q").pop.ready_count:
+        world.broker.run_turn(world.now_ms)
+    assert other.bodies() == bodies
+
+
+def test_what_a_lost_connection_had_to_itself_is_free_before_very_many_deliveries_are_back(world, monkeypatch):
+    release_in_turns(world, monkeypatch)
+    peer, other = world.client(channels=2), world.client()
+    for name in ("q", "alone"):
+        peer.declare(name)
+    peer.declare("own", exclusive=True)
+    peer.publish(*[b"%d" % i for i in range(95)], key="q")
+    assert len(peer.consume("q").bodies()) == 95
+    peer.call(Basic.Consume(queue="alone", exclusive=True), channel=2)
+    lose(world, peer)
+    while world.amqp.vhost.find("own") is not None:
+        world.broker.run_turn(world.now_ms)
+    assert world.amqp.vhost.find("q").pop.ready_count < 95
+    assert isinstance(other.call(Basic.Consume(queue="alone", exclusive=True)), Basic.ConsumeOk)
