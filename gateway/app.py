@@ -152,6 +152,7 @@ class Gateway:
         settings = self.settings
         mqtt = MqttDoor(self.broker, settings.mqtt, self.authenticator)
         self.authenticator.stored.on_deleted = self._forget_user
+        self.authenticator.stored.on_written_off = self.authenticator.quotas.write_off
         self.doors[MqttDoor.name] = mqtt
         self.doors[AmqpDoor.name] = amqp = AmqpDoor(self.broker, settings.amqp, self.authenticator)
         self.event_stream = EventStream(self.broker, amqp.vhosts, self.authenticator.events, self.clock)

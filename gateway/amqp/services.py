@@ -73,6 +73,7 @@ class AmqpServices:
         self.metrics = broker.metrics.door("amqp")
         self.held = HeldPublishers(broker.room, self.metrics)
         self.vhosts = VirtualHosts(broker, settings.mqtt_vhost)
+        self.vhosts.drop_rights = lambda name: authenticator.stored.drop_vhost(name)  # noqa: PLW0108 - others may be kept
         self.cutters = CutterPool(BATCH_MESSAGES_MAX)
         self.encoder = DeliveryEncoder(routing_key_from_topic)
         self.connections: set[OpenConnection] = set()

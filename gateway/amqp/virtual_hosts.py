@@ -40,6 +40,7 @@ class VirtualHosts:
     def __init__(self, broker: Broker, topic_vhost: str) -> None:
         self._broker = broker
         self.topic_vhost = topic_vhost
+        self.drop_rights: Callable[[str], Iterable[None]] = _nothing  # in one that is deleted: before the name is free
         self._table = broker.table(TABLE)
         self._hosts: dict[str, VirtualHost] = {}
         self._going: dict[str, list[Callable[[], object]]] = {}  # being deleted, with callbacks for their end
@@ -150,7 +151,7 @@ class VirtualHosts:
         self.chores.start(self._finish(vhost, now_ms), is_long=len(vhost.connections) > CLOSED_AT_ONCE)
 
     def _finish(self, vhost: VirtualHost, now_ms: int) -> Iterator[None]:
-        yield from dismantle(vhost, now_ms)
+        yield from dismantle(vhost, now_ms, self.drop_rights(vhost.name))
         self._parts.policies.forget(vhost.name)
         self._table.delete(vhost.name.encode())
         self._broker.when_kept(partial(self._note_gone, vhost.name))  # as with each of its queues: see `TakenNames`
@@ -267,3 +268,8 @@ class VirtualHosts:
         """Have everything found out anew that was computed of what may be published, and where it goes."""
         for vhost in self:
             vhost.exchanges.version += 1
+
+
+def _nothing(name: str) -> Iterable[None]:
+    del name
+    return ()

@@ -46,6 +46,7 @@ class StoredUsers:
         self.on_user_changed: Callable[[str], None] = _nobody  # each of them, and then ...
         self.on_changed: Callable[[], None] = _nothing
         self.on_deleted: Callable[[str], None] = _nobody  # the user of that name
+        self.on_written_off: Callable[[str], None] = _nobody  # that nothing is left of, written in one commit with that
         self._leaving: dict[str, Iterator[None]] = {}  # what is left to be done of deletions, by user
         self._table = table
         for key, value in () if table is None else list(table.items()):
@@ -116,6 +117,7 @@ class StoredUsers:
             self._delete([KEYS, name, *key])
             yield
         self._delete([USER, name])
+        self.on_written_off(name)
         self._leaving.pop(name, None)
 
     def _finish_deletion(self, name: str) -> None:

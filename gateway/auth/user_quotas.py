@@ -123,8 +123,12 @@ class UserQuotas:
             self._table.delete(user.encode())
 
     def forget(self, user: str) -> None:
-        """Take the limits of a deleted user back."""
-        if self.stored.pop(user, None) is not None and self._table is not None:
+        """Take the limits of a deleted user back; a process that is killed before `write_off` has them again."""
+        self.stored.pop(user, None)
+
+    def write_off(self, user: str) -> None:
+        """Write down that a deleted user has no limits."""
+        if user not in self.stored and self._table is not None:
             self._table.delete(user.encode())
 
     def find(self, user: str) -> Quota:

@@ -18,7 +18,6 @@ from gateway.admin.management.places import find_scope, find_vhosts, get_vhost, 
 from gateway.admin.management.vhost_stats import tell_stats
 from gateway.admin.paths import PathName
 from gateway.admin.routes import Routes
-from gateway.admin.steps import do_all
 from gateway.admin.totals import VhostTotals
 from gateway.admin.view import AdminView, View
 from gateway.amqp.argument_rules import CLASSIC, TYPES
@@ -91,7 +90,6 @@ async def delete_vhost(view: View, administrator: Administrator, name: PathName)
     """Delete a virtual host with all in it; 202: that goes on, and outlives a kill."""
     del administrator
     view.vhosts.delete(get_vhost(view, name), view.begin_read(0))
-    await do_all(view.authenticator.stored.drop_vhost(name))
     await keep(view.broker)
     try:
         async with asyncio.timeout(WAIT_S):

@@ -9,11 +9,12 @@ from pamqp.commands import Exchange, Queue
 from core.lmq.queue_name import amqp_queue_name
 from gateway.amqp.dismantling import dismantle
 from gateway.amqp.virtual_hosts import CLOSED_AT_ONCE
+from gateway.auth.user_rows import NameRow
 from tests.support.amqp_door import AmqpWorld
 
 
-def make_world(folder, engine_maker, **settings):
-    return AmqpWorld(folder, make_engine=engine_maker, vhosts=("v1",), **settings)
+def make_world(folder, engine_maker, kind=AmqpWorld, **settings):
+    return kind(folder, make_engine=engine_maker, vhosts=("v1",), **settings)
 
 
 def delete(world):
@@ -129,6 +130,38 @@ def test_one_that_is_made_again_meanwhile_is_made_when_the_last_is_gone(world):
     assert world.amqp.vhosts.find("v1") is None
     settle(world)
     assert len(world.amqp.vhosts.find("v1")) == 0
+
+
+class WorldOfUsers(AmqpWorld):
+    """Has users in its store."""
+
+    def make_authenticator(self):
+        made = super().make_authenticator()
+        made.keep_users(self.broker.table("auth_users"))
+        return made
+
+
+def test_the_name_is_free_when_nobody_has_rights_there_also_behind_a_kill(tmp_path, engine_maker):
+    world = make_world(tmp_path / "before", engine_maker, kind=WorldOfUsers)
+    stored = world.authenticator.stored
+    for number in range(100):
+        for vhost in ("v1", "v2"):
+            stored.set_names(vhost, f"u{number}", NameRow(".*", ".*", ".*"))
+    free = []
+    delete(world)
+    world.amqp.vhosts.when_gone("v1", lambda: free.append(sum(rows.may_enter("v1") for rows in stored.rows.values())))
+    world.flush()
+    killed = shutil.copytree(tmp_path / "before", tmp_path / "killed")
+    settle(world)
+    assert free == [0]
+    world.close()
+    for folder in (tmp_path / "before", killed):
+        world = WorldOfUsers(folder, make_engine=engine_maker)
+        settle(world)
+        assert world.amqp.vhosts.find("v1") is None
+        assert not world.amqp.vhosts.is_going("v1")
+        assert [list(rows) for rows in world.authenticator.stored.names.values()] == [["v2"]] * 100
+        world.close()
 
 
 def test_many_queues_go_in_many_turns(world):

@@ -47,14 +47,18 @@ def test_a_user_with_many_permissions_is_gone_at_once_and_its_rows_go_in_steps()
     for number in range(100):
         users.set_names(f"v{number}", "bob", ROW)
         users.set_keys(f"v{number}", "bob", "e", KeyRow("a", "b"))
+    gone = []
+    users.on_written_off = lambda name: gone.append((name, len(table)))
     steps = users.delete_user("bob")
     assert users.rows == {}
     for _ in range(100):  # a process that is killed in the midst has the user again, who may do less
         next(steps)
     again = StoredUsers(table)
     assert (list(again.users), again.names, len(again.keys["bob"])) == (["bob"], {}, 100)
+    assert gone == []
     deque(steps, maxlen=0)
     assert not table
+    assert gone == [("bob", 0)]
 
 
 @pytest.mark.parametrize("change", ["user", "names", "keys"])

@@ -41,7 +41,20 @@ def test_limits_are_taken_back_one_by_one_or_with_their_user(rows):
     quotas.set("bob", "max-channels", 1)
     quotas.forget("bob")
     quotas.forget("bob")
-    assert quotas.stored == dict(rows) == {}
+    assert quotas.stored == {}
+    assert list(_make(rows).stored) == ["bob"]  # a killed process may have the user again: without limits it could more
+    quotas.write_off("bob")
+    quotas.write_off("bob")
+    assert dict(rows) == {}
+
+
+def test_limits_of_the_next_user_of_a_name_stay(rows):
+    quotas = _make(rows)
+    quotas.set("bob", "max-channels", 1)
+    quotas.forget("bob")
+    quotas.set("bob", "max-channels", 2)
+    quotas.write_off("bob")
+    assert _make(rows).stored == {"bob": {"max-channels": 2}}
 
 
 class Seat:

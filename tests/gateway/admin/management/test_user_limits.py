@@ -7,6 +7,7 @@ from tests.support.admin import managed_gateway
 
 pytestmark = pytest.mark.asyncio
 LIMITS = "/api/user-limits"
+ALL = {"configure": ".*", "write": ".*", "read": ".*"}
 
 
 async def test_limits_are_set_told_taken_back_and_go_with_their_user(tmp_path):
@@ -36,6 +37,20 @@ async def test_limits_are_set_told_taken_back_and_go_with_their_user(tmp_path):
         assert gateway.authenticator.quotas.find("ann").connections_max == 5
         assert (await client.delete("/api/users/ann")).status_code == 204
         assert (await client.get(LIMITS)).json() == []
+
+
+async def test_a_user_that_a_kill_brings_back_has_the_limits_still(tmp_path):
+    async with managed_gateway(tmp_path / "data") as (gateway, client):
+        assert (await client.put("/api/users/ann", json={"password": "x", "tags": ""})).status_code == 201
+        assert (await client.put("/api/permissions/%2F/ann", json=ALL)).status_code == 201
+        assert (await client.put(f"{LIMITS}/ann/max-connections", json={"value": 5})).status_code == 204
+        steps = gateway.authenticator.stored.delete_user("ann")
+        next(steps)  # of two, behind each of which a commit may begin
+        assert gateway.authenticator.quotas.stored == {}
+        tables = [dict(gateway.broker.table(name).items()) for name in ("auth_users", "user_limits")]
+        assert [len(rows) for rows in tables] == [1, 1]
+        assert list(steps) == []
+        assert not any(dict(gateway.broker.table(name).items()) for name in ("auth_users", "user_limits"))
 
 
 async def test_limits_are_told_in_pages(tmp_path):
