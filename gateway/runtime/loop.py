@@ -194,7 +194,7 @@ class CoarseTimer:
         self._handle = loop.call_later(TICK_MS / 1000, self._tick)
 
     def stop(self) -> None:
-        """Run no more."""
+        """Run no more, also nothing of what is due already: its next turn may come after the log is closed."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
@@ -209,6 +209,8 @@ class CoarseTimer:
     def _go_on(self) -> None:
         """Run what is due for about a millisecond, the rest in further turns: ten thousand share a slot at times."""
         self._is_going_on = False
+        if self._handle is None:
+            return
         until_ns = time.monotonic_ns() + TIMER_TURN_NS
         while self._run_some(self._clock.now_ms()):
             if time.monotonic_ns() >= until_ns and self._loop is not None:

@@ -214,6 +214,22 @@ def test_very_many_deadlines_of_one_moment_are_met_in_several_turns(monkeypatch)
     assert [len(timed.met_at) for timed in every].count(1) == len(every) - 1
 
 
+def test_nothing_is_met_after_the_stop(monkeypatch):
+    monkeypatch.setattr(loop, "TIMER_TURN_NS", 0)
+    clock, turns = SetClock(1_000_000), Turns()
+    timer = CoarseTimer(clock)
+    every = [Timed(1_000_100) for _ in range(2 * DUE_A_STEP)]
+    for timed in every:
+        timer.watch(timed)
+    timer.start(turns)
+    clock.pass_ms(2 * TICK_MS)
+    turns.tick()
+    timer.stop()
+    turns.soon.pop()()
+    assert not turns.soon
+    assert sum(bool(timed.met_at) for timed in every) == DUE_A_STEP
+
+
 class Turns:
     """A loop whose turns and ticks are taken by hand."""
 
@@ -226,6 +242,9 @@ class Turns:
     def call_later(self, _delay_s, callback):
         self.tick = callback
         return self
+
+    def cancel(self):
+        del self.tick
 
 
 def test_work_that_fails_stops_no_other(clock, caplog):
