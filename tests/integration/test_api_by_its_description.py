@@ -36,6 +36,7 @@ MEANT = {
         "a secret has 6 characters or more",  # texts of a form that the description does not say, from here on
         "is not a regular expression",
         "password_hash: ",
+        "the password is empty",
         "no limit '",
         "is not a user of the gateway",
         "is not a topic of ",
