@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from typing import Annotated
 
 from fastapi import Query, Response
@@ -36,13 +35,15 @@ async def list_transactions(
     """
     del monitor
     is_plain = asked.page is None and not asked.name and not asked.sort
-    pending, queue_ref, offsets = view.rocketmq.transactions.waiting(count if is_plain else LOOKED_AT_MAX)
+    left, transactions = count if is_plain else LOOKED_AT_MAX, view.rocketmq.transactions
+    pending, queue_ref, offsets = transactions.waiting(min(left, READ_COUNT))
     items: list[Item] = []
     batch, steps = StoredBatch(READ_COUNT), Steps()
     while offsets:
-        done = await read_chosen(view.broker, queue_ref, offsets, batch)
+        done = max(await read_chosen(view.broker, queue_ref, offsets, batch), 1)
         items += [_tell(view, batch, i) for i in range(batch.count)]
-        offsets = array("q", offsets[done:])
+        left -= done
+        offsets = transactions.waiting(min(left, READ_COUNT), offsets[done - 1] + 1)[2]
         await steps.rest()
     return await answer_list(asked.sorted_by("number"), KIND, items, Beside({"pending": pending}, count_max=count))
 

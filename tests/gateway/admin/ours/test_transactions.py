@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from gateway.admin.ours import transactions
 from lmq import TransactionProducer, TransactionState
 from tests.support.admin import make_client, make_view, managed_gateway
 from tests.support.logins import quick_hash
@@ -66,3 +67,20 @@ async def test_transactions_are_for_monitors(tmp_path):
         await client.put("/api/users/ann", json={"password_hash": quick_hash("x"), "tags": "management"})
         async with make_client(make_view(gateway), auth=("ann", "x")) as ann:
             assert (await ann.get("/api/lmq/transactions")).status_code == 401
+
+
+async def test_what_waits_is_asked_for_a_few_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(transactions, "READ_COUNT", 2)
+    async with managed_gateway(tmp_path) as (gateway, client), _producer(gateway, "payers") as payers:
+        for number in range(5):
+            await _send(payers, "Pay", b"%d" % number, TransactionState.UNKNOWN)
+        plain = await _until(client, 5)
+        service, asked = gateway.doors["rocketmq"].transactions, []
+        waiting = service.waiting
+        monkeypatch.setattr(service, "waiting", lambda count, *first: asked.append(count) or waiting(count, *first))
+        found = (await client.get("/api/lmq/transactions?page=1")).json()
+        assert (found["pending"], found["items"]) == (5, plain)
+        assert [one["number"] for one in plain] == sorted(one["number"] for one in plain)
+        assert set(asked) == {2}
+        three = (await client.get("/api/lmq/transactions?count=3")).json()
+        assert (three["pending"], three["items"]) == (5, plain[:3])
