@@ -86,8 +86,9 @@ class StoredUsers:
     ) -> None:
         self._finish_deletion(name)
         said = {"hash": kept, "tags": list(tags), "secret": secret, **({"disabled": True} if is_disabled else {})}
-        self.users[name] = _make_user(name, said)
+        user = _make_user(name, said)
         self._put([USER, name], said)
+        self.users[name] = user
         self._maybe_tell(name, is_told=is_told)
 
     def delete_user(self, name: str) -> Iterator[None] | None:
@@ -127,8 +128,8 @@ class StoredUsers:
     def set_names(self, vhost: str, user: str, row: NameRow, *, is_told: bool = True) -> None:
         """Set what a user may do in a virtual host."""
         self._finish_deletion(user)
-        self.names.setdefault(user, {})[vhost] = row
         self._put([NAMES, user, vhost], row._asdict())
+        self.names.setdefault(user, {})[vhost] = row
         self._maybe_tell(user, is_told=is_told)
 
     def clear_names(self, vhost: str, user: str) -> bool:
@@ -142,8 +143,8 @@ class StoredUsers:
     def set_keys(self, vhost: str, user: str, exchange: str, row: KeyRow, *, is_told: bool = True) -> None:
         """Set which routing keys of an exchange a user may use."""
         self._finish_deletion(user)
-        self.keys.setdefault(user, {})[vhost, exchange] = row
         self._put([KEYS, user, vhost, exchange], row._asdict())
+        self.keys.setdefault(user, {})[vhost, exchange] = row
         self._maybe_tell(user, is_told=is_told)
 
     def clear_keys(self, vhost: str, user: str, exchange: str | None = None) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
@@ -80,6 +81,9 @@ def tell_users(stored: StoredUsers, quotas: UserQuotas) -> Iterator[Told | None]
             yield None if of_keys is None else ("topic_permissions", {**where, **of_keys._asdict()})
 
 
+Work = tuple[str, Callable[[], object]]  # with the user
+
+
 class UserPlan:
     """The users and permissions that are to be imported.
 
@@ -95,7 +99,8 @@ class UserPlan:
         self.counts: dict[str, int] = {}
         self._stored = stored
         self._is_of_settings = is_of_settings
-        self._work: list[tuple[str, Callable[[], object]]] = []  # each with the user
+        self._work: list[Work] = []
+        self._entries: list[Work] = []  # into virtual hosts, after all that narrows what may be done there
         self._names: set[str] = set()
 
     def check(self, sections: Mapping[str, list[object]], knows_vhost: Callable[[str], bool]) -> Iterator[None]:
@@ -122,7 +127,7 @@ class UserPlan:
         """Make what is not as the file says, in steps; all that was made counts with the last one, or at an error."""
         changed: dict[str, None] = {}
         try:
-            for user, work in self._work:
+            for user, work in chain(self._work, self._entries):
                 work()
                 changed[user] = None
                 yield
@@ -149,10 +154,18 @@ class UserPlan:
         self._names.add(said.name)
         self._count("users")
         if found is None or (found.kept, found.tags) != (kept, tags):
-            self._add(said.name, partial(self._stored.put_user, said.name, kept, tags, secret, is_told=False))
-        if said.lmq_disabled:
-            self._add(said.name, partial(self._stored.disable_user, said.name, is_disabled=True, is_told=False))
+            self._add(said.name, partial(self._put_user, said, kept, tags, secret))
+        elif said.lmq_disabled:
+            self._add(said.name, partial(self._disable, said.name))
         self._take_limits(said, what)
+
+    def _put_user(self, said: SaidUser, kept: str, tags: tuple[str, ...], secret: str) -> None:
+        self._stored.put_user(said.name, kept, tags, secret, is_told=False)
+        if said.lmq_disabled:  # in the same commit
+            self._disable(said.name)
+
+    def _disable(self, user: str) -> None:
+        self._stored.disable_user(user, is_disabled=True, is_told=False)
 
     def _take_limits(self, said: SaidUser, what: str) -> None:
         before = self._quotas.stored.get(said.name, {})
@@ -171,7 +184,8 @@ class UserPlan:
             row = NameRow(*(self._sound(each, what) for each in (said.configure, said.write, said.read)))
             self._count("permissions")
             if self._stored.names.get(said.user, {}).get(said.vhost) != row:
-                self._add(said.user, partial(self._stored.set_names, said.vhost, said.user, row, is_told=False))
+                set_names = partial(self._stored.set_names, said.vhost, said.user, row, is_told=False)
+                self._entries.append((said.user, set_names))
 
     def _take_keys(self, said: SaidKeys) -> None:
         what = f"topic permissions of user '{said.user}' at exchange '{said.exchange}' in vhost '{said.vhost}'"

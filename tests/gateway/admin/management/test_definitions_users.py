@@ -55,7 +55,7 @@ def test_users_of_rabbitmq_come_in_with_their_passwords_and_go_out_as_they_came(
 def test_what_an_import_has_made_counts_also_where_it_does_not_come_to_its_end(is_broken_off):
     class Full(Rows):
         def put(self, key, value):
-            if key.startswith(b'["t"'):
+            if key.startswith(b'["p"'):
                 raise DiskFullError("/data")
             super().put(key, value)
 
@@ -63,7 +63,7 @@ def test_what_an_import_has_made_counts_also_where_it_does_not_come_to_its_end(i
     stored = StoredUsers(Rows() if is_broken_off else Full())
     stored.on_user_changed = changes.append
     stored.on_changed = lambda: changes.append("all")
-    plan = UserPlan(stored, UserQuotas(AuthSettings(), int), bool)
+    plan = UserPlan(stored, UserQuotas(AuthSettings(), int), lambda _: False)
     list(plan.check(FILE, lambda vhost: vhost == "/"))
     steps = plan.carry_out()
     if is_broken_off:
@@ -75,7 +75,22 @@ def test_what_an_import_has_made_counts_also_where_it_does_not_come_to_its_end(i
         with pytest.raises(DiskFullError):
             list(steps)
     assert changes == ["bob", "all"]
-    assert stored.rows["bob"].may_enter("/")
+    assert not stored.rows["bob"].may_enter("/")
+    assert not stored.rows["bob"].may_key("write", "/", "amq.topic", "not.of.bob", "")
+
+
+def test_an_import_that_a_kill_breaks_off_leaves_nobody_with_more_than_the_file_says():
+    table = Rows()
+    stored = StoredUsers(table)
+    plan = UserPlan(stored, UserQuotas(AuthSettings(), int), lambda _: False)
+    ann = {**BOB, "name": "ann", "tags": ["administrator"], "lmq_disabled": True}
+    list(plan.check({**FILE, "users": [*FILE["users"], ann]}, lambda vhost: vhost == "/"))
+    for _ in plan.carry_out():  # a commit may begin behind each step
+        left = StoredUsers(table)
+        assert "ann" not in left.users or left.users["ann"].is_disabled
+        bob = left.rows["bob"]
+        assert not (bob.may_enter("/") and bob.may_key("write", "/", "amq.topic", "not.of.bob", ""))
+    assert left.rows["bob"].may_enter("/")
 
 
 def test_hash_that_rabbitmq_does_not_read_is_told_beside_an_empty_one():
