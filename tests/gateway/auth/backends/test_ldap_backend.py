@@ -201,7 +201,7 @@ async def test_directory_that_hangs_lets_nobody_in_when_the_time_is_over_and_hol
             turns += 1
             await asyncio.sleep(0)
     assert [type(answer) for answer in asking.result()] == [BackendError] * 3
-    assert turns > 10  # the loop was not held up
+    assert turns > 2  # the loop was not held up: it would be once all three had asked
     ended.set()
     server.close()
 
