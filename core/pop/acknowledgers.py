@@ -18,9 +18,8 @@ READERS_MAX = 1_024  # those with the latest acknowledgements
 RUNS_MAX = 1_024  # of one reader, the latest, 24 bytes each
 ALL_RUNS_MAX = 65_536  # of all readers
 NAMES_MAX = 4_096  # of consumers, those that came last
-PASSED_BY = (
-    63  # names without a row, for each that replaces another; chosen: few rows, and who goes on gets its own soon
-)
+# Names that get no row for each one that replaces another; chosen: few rows, and a consumer that goes on gets one soon.
+PASSED_BY = 63
 NAME_BYTES_MAX = 1_024  # of one; chosen: all of them take 4 MiB at most, and real ones have some 50 bytes
 CODE_END = 1 << 48  # codes are below: then they are no reason, `core/pop/ending_codes.py`
 _FIELDS = 3  # first offset, end, code

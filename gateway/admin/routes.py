@@ -79,8 +79,8 @@ class Routes:
 def find_methods(api: FastAPI, path: str) -> list[str]:
     """Return the methods that an application answers at a path, sorted.
 
-    Each function has a route of its own, and a method that is not there is refused by the first that has the path,
-    which knows of its own method only.
+    FastAPI makes a route of each function. The first route with the path refuses a method that is not there, and
+    names the one method that it takes.
     """
     found: set[str] = set()
     for route in each_route(api.routes):

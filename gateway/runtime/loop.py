@@ -124,7 +124,7 @@ class CoarseTimer:
         self.tick = 0  # how often it has run
         self._clock = clock
         self._slots: dict[int, list[Timed]] = {}
-        self._due: deque[tuple[int, deque[Timed]]] = deque()  # slots whose time has come, with what is left of each
+        self._due: deque[tuple[int, deque[Timed]]] = deque()  # slots that are due, each with what is left of it
         self._is_going_on = False  # with that, in the next turn
         self._moved: list[Timed] = []
         self._next_slot = clock.now_ms() // TICK_MS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 
 WAIT_S = 20  # on a busy machine, too
@@ -24,3 +25,21 @@ def limited(test, limit_s: float):
             await test(*args, **kwargs)
 
     return run
+
+
+@contextlib.asynccontextmanager
+async def counted_turns():
+    """Count the turns that others have meanwhile; gives what returns how many."""
+    turns = 0
+
+    async def count():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    other = asyncio.create_task(count())
+    try:
+        yield lambda: turns
+    finally:
+        other.cancel()

@@ -50,8 +50,8 @@ class TraceQuestion(BaseModel, frozen=True):
 async def trace(view: View, administrator: Administrator, asked: Annotated[TraceQuestion, Query()]) -> Item:
     """What was published by MQTT and AMQP since the last answer, which says the offset to ask with next.
 
-    `skipped` are messages that were not looked at, since there were too many. A topic of RocketMQ is refused: what is
-    sent there has offsets of its own in each of its queues.
+    `skipped` are messages that were not looked at, since there were too many. A topic of RocketMQ is refused: each
+    queue of the topic counts its own offsets, and a trace follows one.
     """
     del administrator
     broker = view.broker

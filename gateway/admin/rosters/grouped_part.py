@@ -20,7 +20,7 @@ Held = tuple[bytes, bytes]  # the holder, and the thing
 
 
 class _Changed(NamedTuple):
-    """What a holder has whose things came at different times."""
+    """The things of a holder that got some of them after others had come elsewhere."""
 
     things: list[bytes]  # as the last walk met them
     numbers: Sequence[int]  # theirs

@@ -134,7 +134,7 @@ def amqp_work(run: Callable[..., Awaitable[Result]], **parameters: Any) -> Load:
 
 
 def amqp_many(run: Callable[..., Awaitable[Result]], **parameters: Any) -> Load:
-    """Return the making of many things, whose memory counts."""
+    """Return a load that makes many things; the memory that they take is measured."""
     return lambda server, secs, payload: run(
         HOST, server.ports["amqp"], memory=server.private_bytes, probe=server.cpu_s, **parameters
     )

@@ -52,7 +52,9 @@ class Scenario:
     small: Load | None = None  # the same with fewer, where its test would take long
     without: frozenset[str] = frozenset()  # peers that cannot do it
     why_not: Callable[[], str] = str  # says what is missing on this machine; nothing where nothing is
-    instead: Mapping[str, Load] = field(default_factory=dict)  # the same at a door of its own, by a peer without ours
+    instead: Mapping[str, Load] = field(
+        default_factory=dict
+    )  # by peer: the same load at the door that a peer has in place of ours
 
     def load_of(self, peer: str) -> Load:
         """Return the load for a peer."""

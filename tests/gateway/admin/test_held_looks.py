@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from gateway.admin import held_looks, steps
@@ -11,6 +9,7 @@ from gateway.admin.held_looks import HeldLooks
 from gateway.admin.rosters.held_figures import HeldFigures
 from tests.support.admin import declare, managed_gateway
 from tests.support.admin_clients import publish
+from tests.support.waiting import counted_turns
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.here(reason="what lies in queues is told of messages that are here")]
 
@@ -56,15 +55,6 @@ async def test_very_many_virtual_hosts_with_few_queues_are_passed_by_in_steps(tm
         vhosts = gateway.doors["amqp"].vhosts
         for number in range(50):
             vhosts.make(f"v{number}")
-        turns = 0
-
-        async def count():
-            nonlocal turns
-            while True:
-                turns += 1
-                await asyncio.sleep(0)
-
-        other = asyncio.create_task(count())
-        await HeldLooks(lambda: vhosts).look()
-        other.cancel()
-        assert turns >= 50
+        async with counted_turns() as turns:
+            await HeldLooks(lambda: vhosts).look()
+        assert turns() >= 50

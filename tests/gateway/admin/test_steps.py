@@ -6,25 +6,17 @@ import pytest
 
 from gateway.admin import steps
 from gateway.admin.steps import PatientSteps, do_all, walk
+from tests.support.waiting import counted_turns
 
 pytestmark = pytest.mark.asyncio
 
 
 async def test_a_walk_gives_what_was_found_and_lets_others_have_their_turn(monkeypatch):
     monkeypatch.setattr(steps, "STEP_S", 0.0)
-    turns = 0
-
-    async def count():
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    other = asyncio.create_task(count())
-    found = [thing async for thing in walk(number if number % 3 else None for number in range(300))]
-    other.cancel()
+    async with counted_turns() as turns:
+        found = [thing async for thing in walk(number if number % 3 else None for number in range(300))]
     assert found == [number for number in range(300) if number % 3]
-    assert turns >= 300 // 3 + 200 // steps.LOOKS
+    assert turns() >= 300 // 3 + 200 // steps.LOOKS
 
 
 async def test_work_that_is_begun_is_done_in_turns_and_at_once_where_nobody_waits_any_more(monkeypatch):

@@ -189,16 +189,22 @@ def test_deadline_that_is_told_of_later_is_met_as_soon(clock):
     assert timer.tick == tick + 1
 
 
-def test_very_many_deadlines_of_one_moment_are_met_in_several_turns(monkeypatch):
+def come_due(monkeypatch, count):
+    """Return a clock, turns, a timer that has met some of very many deadlines of one moment, and all of those."""
     monkeypatch.setattr(loop, "TIMER_TURN_NS", 0)
     clock, turns = SetClock(1_000_000), Turns()
     timer = CoarseTimer(clock)
-    every = [Timed(1_000_100) for _ in range(10 * DUE_A_STEP)]
+    every = [Timed(1_000_100) for _ in range(count)]
     for timed in every:
         timer.watch(timed)
     timer.start(turns)
     clock.pass_ms(2 * TICK_MS)
     turns.tick()
+    return clock, turns, timer, every
+
+
+def test_very_many_deadlines_of_one_moment_are_met_in_several_turns(monkeypatch):
+    clock, turns, timer, every = come_due(monkeypatch, 10 * DUE_A_STEP)
     assert [bool(timed.met_at) for timed in every] == [number < DUE_A_STEP for number in range(len(every))]
     every[DUE_A_STEP + 1].deadline_ms = None  # it is wanted no more
     every[DUE_A_STEP + 2].deadline_ms += 10 * TICK_MS
@@ -215,15 +221,7 @@ def test_very_many_deadlines_of_one_moment_are_met_in_several_turns(monkeypatch)
 
 
 def test_nothing_is_met_after_the_stop(monkeypatch):
-    monkeypatch.setattr(loop, "TIMER_TURN_NS", 0)
-    clock, turns = SetClock(1_000_000), Turns()
-    timer = CoarseTimer(clock)
-    every = [Timed(1_000_100) for _ in range(2 * DUE_A_STEP)]
-    for timed in every:
-        timer.watch(timed)
-    timer.start(turns)
-    clock.pass_ms(2 * TICK_MS)
-    turns.tick()
+    _, turns, timer, every = come_due(monkeypatch, 2 * DUE_A_STEP)
     timer.stop()
     turns.soon.pop()()
     assert not turns.soon
